@@ -14,29 +14,22 @@ from typing import Any
 
 from ..core.dispatch.extension_points import module_caller, training_observer
 from ..core.dispatch.mode import thread
-from ..core.tensor.node import Output
 from ..core.tensor.tensor import Tensor
 from . import names
-from .checks import OF_EACH_STEP
 from .cuts import Cuts
-from .events import Assign, Backward, Batch, Call, Clip, Epoch, Forward, Mode, Schedule, Step, Zero
+from .events import OF_EACH_STEP, Assign, Backward, Batch, Call, Clip, Epoch, Forward, Mode, Schedule, Step, Zero
 from .findings import Finding, Findings, Related
 from .history import History
 from .latest import Latest
 from .ledger import Contribution, Entry, Ledger, Watched, stamp_of, writer_of
+from .lines import Lines
 from .places import Place, called_name, caller_of, here, is_caught_outside_loop, is_in_loop, own_code_called, returns
 from .tape import Tape, constant_factor
-from .witness import Witness
 
 __all__ = ["Doctor"]
 
-_ARMED_WINDOWS = 2  # at the start, in which the lines of operators are taken
-_ARMED_OPTIMIZERS = 4  # of several, whose windows follow one another
 _MOST_OPTIMIZERS = 256  # that are remembered
 _NAMED_OPTIMIZERS = 8  # whose models are looked for, which takes some 20 ms each
-_MOST_TAPES = 64  # of different operators, whose lines are remembered
-_MOST_TRIES = 4  # to get them: a loss may come in every sixth window only
-_ARMED_CALLS = 20_000  # of operators after which they are taken no longer, whatever happens
 
 
 def _lane(entries: list[Entry]) -> int:
@@ -60,7 +53,6 @@ class _Thread(threading.local):
         self.backward: Backward | None = None
         self.step: Any = None
         self.scaler_step: Any = None
-        self.witness: Witness | None = None
         self.module: Any = None  # the outermost that is being called
         self.layers: list[Any] = []  # of the running call of a module: those that act as in training
 
@@ -68,11 +60,11 @@ class _Thread(threading.local):
 class Doctor:
     """The observer of a program's training. checks: instances of the classes of `checks/`, made for this doctor."""
 
-    def __init__(self, checks: Iterable[Callable[[Doctor], Any]], lines: bool = True, tapes: bool = True) -> None:
+    def __init__(self, checks: Iterable[Callable[[Doctor], Any]]) -> None:
         self.ledger = Ledger()
         self.cuts = Cuts(self.ledger)
         self.findings = Findings()
-        self.lines, self.tapes = lines, tapes
+        self.lines = Lines(self._called)
         self.optimizers: list[Watched] = []
         self.made = 0  # optimizers
         self.backwards = 0
@@ -87,13 +79,9 @@ class Doctor:
         self.abandoned: tuple[int, Callable[[], Any]] | None = (
             None  # (backwards then, report) of a caught error that left a loop
         )
-        self.tries: dict[int, int] = {}  # ... how often they were asked for
         self.untold: set[int] = set()  # kinds of tapes that checks are to be told of once the lines are known
-        self.lines_by_kind: dict[type, set[Place]] = {}
-        self.known_lines: dict[int, list[Place | None]] = {}  # by the kinds of a tape's nodes
         self.scaled_results: dict[int, tuple[Any, float]] = {}  # by identity: (weak reference, scale)
         self.seen_tapes: dict[tuple[int, int], int] = {}
-        self.armed_windows = _ARMED_WINDOWS if lines else 0
         self.on_certain: Callable[[Finding], None] | None = None
         self.process = os.getpid()
         self.with_dropout: weakref.WeakSet[Any] = weakref.WeakSet()  # modules whose forward calls a dropout function
@@ -113,14 +101,14 @@ class Doctor:
         """Observe from now on."""
         training_observer.register(self)
         module_caller.register(self.call_module)
-        self._arm()
+        self.lines.resume()
 
     def stop(self) -> None:
         """Observe no longer; what was suspected is judged as at the end of a program."""
         if training_observer.value is self:
             training_observer.register(None)
             module_caller.register(None)
-        self._disarm()
+        self.lines.pause()
         self.finish()
 
     @contextmanager
@@ -129,14 +117,14 @@ class Doctor:
         observer, caller = training_observer.value, module_caller.value
         training_observer.register(None)
         module_caller.register(None)
-        armed = self._disarm()
+        was_on = self.lines.pause()
         try:
             yield
         finally:
             training_observer.register(observer)
             module_caller.register(caller)
-            if armed:
-                self.witness.arm()
+            if was_on:
+                self.lines.resume()
 
     @property
     def accumulates(self) -> bool:
@@ -270,96 +258,17 @@ class Doctor:
                 self.on_certain(known)
         return known
 
-    # ------------------------------------------------------------------------------------------ lines of operators
-
-    def arm(self, windows: int = 1) -> None:
-        """Take the lines of operators for so many windows more: a check has become suspicious."""
-        if self.lines:
-            self.armed_windows = max(self.armed_windows, windows)
-            self._arm()
-
-    def _arm(self) -> None:
-        if not self.armed_windows:
-            return
-        witness = self.witness
-        if witness.total < _ARMED_CALLS * (1 + self.steps):
-            witness.arm()
-
-    def _disarm(self) -> bool:
-        return self.here.witness is not None and self.here.witness.disarm()
-
-    @property
-    def witness(self) -> Witness:
-        """This thread's."""
-        found = self.here.witness
-        if found is None:
-            found = self.here.witness = Witness(self._called)
-        return found
-
-    @property
-    def is_armed(self) -> bool:
-        """Whether lines of operators were taken in this window."""
-        return self.here.witness is not None and bool(self.here.witness.calls)
-
-    def line_of(self, node: Any, tape: Tape | None = None) -> Place | None:
-        """Where a node was made: known if lines were taken then, or of an earlier tape of the same operators."""
-        if node is None:
-            return None
-        if type(node) is Output:
-            node = node.edges[0]
-        witness = self.here.witness
-        found = None if witness is None else witness.lines.get(getattr(node, "seq", 0))
-        if found is None and tape is not None and (known := self.known_lines.get(tape.kinds)) is not None:
-            found = next((place for place, n in zip(known, tape.nodes, strict=False) if n is node), None)
-        if found is None:
-            places = self.lines_by_kind.get(type(node), ())
-            found = next(iter(places)) if len(places) == 1 else None
-        return found
-
-    def outer_line_of(self, node: Any) -> Place | None:
-        """The statement that called the outermost module in which a node was made."""
-        if type(node) is Output:
-            node = node.edges[0]
-        return None if self.here.witness is None else self.here.witness.outer_lines.get(getattr(node, "seq", 0))
-
-    def _learn_lines(self, tape: Tape) -> bool:
-        """Take the lines of a tape's nodes. Whether they are known, or will never be: else they are asked for in the next windows."""
-        witness, known = self.here.witness, self.known_lines.get(tape.kinds)
-        if not self.lines or (known is None and len(self.known_lines) >= _MOST_TAPES):
-            return True
-        lines: list[Place | None] = []
-        if witness is not None and witness.calls:
-            lines = [
-                witness.lines.get(node.seq if type(node) is not Output else node.edges[0].seq) for node in tape.nodes
-            ]
-        if any(lines):
-            if not known:
-                for node, place in zip(tape.nodes, lines, strict=True):
-                    if place is not None:
-                        self.lines_by_kind.setdefault(type(node), set()).add(place)
-            self.known_lines[tape.kinds] = lines
-        elif not known:
-            self.known_lines[tape.kinds] = []
-            self.tries[tape.kinds] = tries = self.tries.get(tape.kinds, 0) + 1
-            if tries <= _MOST_TRIES:
-                self.arm(2**tries)  # the rest of this window is one
-            return tries > _MOST_TRIES
-        return True
+    # ------------------------------------------------------------------------------------------ windows
 
     def _called(self, call: Call, inputs: tuple, results: tuple) -> None:
         if call.had_history and not call.has_history:
             self.cuts.note_call(call, inputs)
         for handler in self.handlers["call"]:
             self._tell(handler, call, inputs, results)
-        if self.here.witness is not None and self.here.witness.total >= _ARMED_CALLS * (1 + self.steps):
-            self._disarm()
 
     def _window_over(self) -> None:
         """A step has ended: one window less in which lines are taken."""
-        if self.armed_windows:
-            self.armed_windows -= 1
-        if self.here.witness is not None:
-            self.here.witness.forget()
+        self.lines.window_over(self.steps)
         self.cuts.window_over()
 
     def calls_plainly(self) -> bool:
@@ -379,7 +288,7 @@ class Doctor:
             with self._inner_backward(roots, outer, accumulates):
                 yield
             return
-        self._disarm()
+        self.lines.pause()
         with self.lock:
             event = self._begin(roots, retain, create, accumulates)
             if event is not None:
@@ -388,7 +297,7 @@ class Doctor:
             yield
             return
         here_now.backward = event
-        self._disarm()  # again: a check may have asked for lines just now, and the backward is to run as without the doctor
+        self.lines.pause()  # again: a check may have asked for lines just now, and the backward is to run as without the doctor
         try:
             yield
         except BaseException as error:
@@ -404,7 +313,7 @@ class Doctor:
                 self._end(event, inputs)
         finally:
             event.tape, event.roots = None, []
-            self._arm()
+            self.lines.resume()
 
     def _begin(self, roots: Any, retain: bool, create: bool, accumulates: bool) -> Backward | None:
         place = here(2)
@@ -418,8 +327,6 @@ class Doctor:
             self.happened("retained")
         scales = [scale for t in tensors if (scale := self._scale_of(t))]
         event.scaled = bool(scales)
-        if not self.tapes:
-            return event
         event.tape = tape = Tape([t._edge for t in tensors])
         event.signature, event.kinds = tape.signature, tape.kinds
         if tape.roots:
@@ -430,9 +337,9 @@ class Doctor:
                 self._check_manual(self.ledger.entry(tensor))
         key = tape.signature, id(place)
         seen = self.seen_tapes[key] = self.seen_tapes.get(key, 0) + 1
-        has_lines = self._learn_lines(tape)
-        self.cuts.note_backward(place, tensors, self.here.witness)
-        if has_lines and (seen <= 2 or self.is_armed or tape.kinds in self.untold):
+        has_lines = self.lines.learn(tape)
+        self.cuts.note_backward(place, tensors, self.lines.witness)
+        if has_lines and (seen <= 2 or self.lines.are_taken or tape.kinds in self.untold):
             self.untold.discard(tape.kinds)
             self.emit("tape", event)
         elif not has_lines:
@@ -480,7 +387,7 @@ class Doctor:
     def _inner_backward(self, roots: Any, outer: Backward | None, accumulates: bool) -> Iterator[None]:
         """A backward within another: what it adds belongs to the outer one."""
         tape = None
-        if outer is not None and accumulates and self.tapes:
+        if outer is not None and accumulates:
             tensors = [roots] if isinstance(roots, Tensor) else [t for t in roots if isinstance(t, Tensor)]
             tape = Tape([t._edge for t in tensors])
         yield
@@ -560,8 +467,8 @@ class Doctor:
                 watched.caller = caller_of(sys._getframe(1), watched.place)
             if watched.number <= _NAMED_OPTIMIZERS:
                 watched.models = names.models_of({id(e.ref()) for e in watched.entries})
-            if self.armed_windows and not self.steps:  # a window is over with each step of each of them
-                self.armed_windows = max(self.armed_windows, min(self.made, _ARMED_OPTIMIZERS) * _ARMED_WINDOWS)
+            if not self.steps:
+                self.lines.begin(self.made)
             self.emit("optimizer", watched)
 
     @contextmanager
@@ -575,7 +482,7 @@ class Doctor:
         closure = bool(args and args[0] is not None) or kwargs.get("closure") is not None
         here_now.step = optimizer
         if not closure:
-            self._disarm()
+            self.lines.pause()
         with self.lock:
             watched = self.watched(optimizer)
             event = Step(self.steps + 1, place, watched, [], watched.window, closure)
@@ -583,14 +490,14 @@ class Doctor:
                 self._look_at_gradients(event)
                 self.history.note_step(event)
                 self.emit("step", event)
-                self._disarm()
+                self.lines.pause()
         try:
             yield
         finally:
             here_now.step = None
             with self.lock:
                 self._stepped(event, closure)
-            self._arm()
+            self.lines.resume()
 
     def _look_at_gradients(self, event: Step) -> None:
         assert event.optimizer is not None
@@ -832,7 +739,7 @@ class Doctor:
         """A module is called. Only the outermost call is an event."""
         here_now = self.here
         if here_now.module is not None or not self.handlers["forward"]:
-            if self.armed_windows and self.handlers["inner_call"]:
+            if self.lines.windows and self.handlers["inner_call"]:
                 with self.lock:
                     for handler in self.handlers["inner_call"]:
                         self._tell(handler, here(2), module, here_now.module)
@@ -843,14 +750,12 @@ class Doctor:
         self.latest.note(module, self.steps)
         here_now.module = module
         here_now.layers = []
-        if here_now.witness is not None:
-            here_now.witness.outer = place
+        self.lines.witness.outer = place
         try:
             result = call(module, hooked, args, kwargs)
         finally:
             here_now.module = None
-            if here_now.witness is not None:
-                here_now.witness.outer = None
+            self.lines.witness.outer = None
         if place is not None and here_now.backward is None and os.getpid() == self.process:
             with self.lock:
                 self.history.note("forward", place, recording=thread.state.grad, training=bool(module.training))

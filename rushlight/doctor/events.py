@@ -17,7 +17,23 @@ from .tape import Tape
 if TYPE_CHECKING:
     from .ledger import Contribution, Entry, Watched
 
-__all__ = ["Assign", "Backward", "Batch", "Call", "Clip", "Epoch", "Forward", "Mode", "Schedule", "Step", "Zero"]
+__all__ = [
+    "OF_EACH_STEP",
+    "Assign",
+    "Backward",
+    "Batch",
+    "Call",
+    "Clip",
+    "Epoch",
+    "Forward",
+    "Mode",
+    "Schedule",
+    "Step",
+    "Zero",
+]
+
+OF_EACH_STEP = frozenset(("forward", "tape", "before_backward", "backward", "step", "stepped", "zero", "cleared"))
+"""Those that come with every step of a loop."""
 
 
 @dataclass

@@ -14,23 +14,19 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from ..doctor import Doctor
 
-__all__ = ["OF_EACH_STEP", "Check", "all_checks"]
-
-OF_EACH_STEP = frozenset(("forward", "tape", "before_backward", "backward", "step", "stepped", "zero", "cleared"))
+__all__ = ["Check", "all_checks"]
 
 
 class Check:
     """What all checks share. name: as reports and `# doctor: ignore[name]` say it; its page is `pages/<name>.md`.
 
     severity: of its findings. waits_for: an event before which those of every step (`OF_EACH_STEP`) say nothing to it, and are not told:
-    '' for none. is_hint: whether plain `rushlight run` looks for it too, which it does without tapes. is_last: it judges
-    after the others.
+    '' for none. is_last: it judges after the others.
     """
 
     name: ClassVar[str] = ""
     severity: ClassVar[str] = "error"
     waits_for: ClassVar[str] = ""
-    is_hint: ClassVar[bool] = False
     is_last: ClassVar[bool] = False
 
     def __init__(self, doctor: Doctor) -> None:

@@ -30,7 +30,7 @@ class DataWrite(Check):
         place = place_of(*content.writer) if isinstance(content.writer, tuple) else None
         if place is not None and is_in_custom_function(place):
             return  # which answers for its gradient itself: "sneak past the version checker"
-        forward = self.doctor.line_of(node, event.tape)
+        forward = self.doctor.lines.of(node, event.tape)
         place = self.writers.setdefault(forward, place) if place is not None else self.writers.get(forward)
         self.doctor.report(
             self,

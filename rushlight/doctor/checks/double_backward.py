@@ -45,13 +45,13 @@ class DoubleBackward(Check):
         where = freed[0].saved.where
         first = place_of(*where) if isinstance(where, tuple) else None
         crossing, user = _crossing(tape, self.freed, self.latest_root)
-        inner_made, inner_used = self.doctor.line_of(crossing, tape), self.doctor.line_of(user, tape)
+        inner_made, inner_used = self.doctor.lines.of(crossing, tape), self.doctor.lines.of(user, tape)
         kept = attribute_carried(inner_made, inner_used) if inner_made is not None and inner_used is not None else None
         if kept is not None:
             made, used = kept, inner_used  # by the module itself, and not by the loop that calls it
         else:
-            used = self.doctor.outer_line_of(user) or inner_used
-            made = self.doctor.outer_line_of(crossing) or inner_made or used
+            used = self.doctor.lines.outer_of(user) or inner_used
+            made = self.doctor.lines.outer_of(crossing) or inner_made or used
         if user is not None and user.seq < self.latest:  # both losses were there before the first backward
             first = first if first is not event.place else None
         self.doctor.report_if_uncaught(error, lambda: self._tell(event, first, made, used), event.place)

@@ -21,8 +21,8 @@ class DoubleSoftmax(Check):
             for source in inputs_of(node):
                 if kind_of(source) not in ("softmax", "sigmoid"):
                     continue
-                loss = self.doctor.line_of(node, tape)
-                made = self.doctor.line_of(source, tape) or loss or event.place
+                loss = self.doctor.lines.of(node, tape)
+                made = self.doctor.lines.of(source, tape) or loss or event.place
                 at = f" at line {loss.line}" if loss is not None else ""
                 self.doctor.report(
                     self,

@@ -24,7 +24,7 @@ class InplaceModified(Check):
         if found is None:
             return
         node, tensor, writer = found
-        forward = self.doctor.line_of(node, event.tape)
+        forward = self.doctor.lines.of(node, event.tape)
         entry = None if tensor is None else self.doctor.ledger.known(tensor)
         by_step = isinstance(writer, str)
         place = entry.used_at if by_step and entry is not None else None

@@ -49,8 +49,8 @@ class LeafRebound(Check):
                 return
 
     def on_non_leaf(self, place: Place | None, tensor: Any) -> None:
-        made = self.doctor.witness.maker(tensor)
-        line = made.place if made is not None else self.doctor.line_of(tensor._edge)
+        made = self.doctor.lines.witness.maker(tensor)
+        line = made.place if made is not None else self.doctor.lines.of(tensor._edge)
         if line is not None and is_update(line):
             self._tell(line, place)
 

@@ -42,7 +42,7 @@ class LossBroadcast(Check):
             return
         column = 0 if len(call.shapes[0]) > len(call.shapes[1]) else 1
         made = call.inputs[column]
-        maker = self.doctor.witness.calls[made] if made >= 0 else None
+        maker = self.doctor.lines.witness.calls[made] if made >= 0 else None
         if maker is not None and _lays_out(maker.name) and maker.place.line == call.place.line:
             return  # all pairs are meant: x[:, None] - y
         known = self.pairs if call.name == "sub" else self.products
@@ -63,7 +63,7 @@ class LossBroadcast(Check):
             elif name_of(node) in _ELEMENTWISE:
                 shapes = [_shape(saved(node, n)) for n in ("input", "target")]
                 if None not in shapes and (_is_enlarged(*shapes) or _has_channel_of_one(*shapes)):
-                    self._tell(event, self.doctor.line_of(node, tape) or event.place, *shapes)
+                    self._tell(event, self.doctor.lines.of(node, tape) or event.place, *shapes)
 
     def _tell(self, event: Backward, place: Place, a: Any, b: Any) -> None:
         n = max(a[0], b[0])

@@ -57,7 +57,7 @@ class MissingCreateGraph(Check):
     def on_differentiated(self, place: Place | None, results: tuple) -> None:
         if place is None:
             return
-        self.doctor.arm()
+        self.doctor.lines.ask()
         if len(self.sources) > 5000:
             self.sources.clear()
         self.scaled.clear()

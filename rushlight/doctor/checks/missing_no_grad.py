@@ -51,7 +51,7 @@ class MissingNoGrad(Check):
         if place not in self.runs and (".detach()" in place.text or ".data" in place.text):
             self.used.add(place)  # one network's result as a constant for another
             return
-        if self.doctor.is_armed:
+        if self.doctor.lines.are_taken:
             if len(self.results) > 256:
                 self.results.clear()
             self.results[id(tensors[0])] = weakref.ref(tensors[0]), place

@@ -130,21 +130,21 @@ class NanInfGrad(Check):
             self.doctor.emit("overflow", event)
             if event.explained:
                 return
-        place: Place | None = None if node is None else self.doctor.line_of(node, event.tape)
+        place: Place | None = None if node is None else self.doctor.lines.of(node, event.tape)
         name = "" if node is None else name_of(node)
         where = "the loss" if not loss_is_finite else f"the gradient of {broken[0].label}"
         message = f"{where} is not finite from here on"
         if node is not None:
             message += f": {what} of {node.name()} {said}"
         finding = _Found(event.kinds, event.place, name, message, self.doctor.steps + 1)
-        if place is None and node is not None and not self.doctor.known_lines.get(event.kinds):
+        if place is None and node is not None and not self.doctor.lines.known.get(event.kinds):
             finding.index = event.tape.nodes.index(node)
             self.waiting = finding  # the next step, which is nan throughout, shows the line
         else:
             self._tell(finding, place)
 
     def _look_for_line(self, event: Backward, waiting: _Found) -> None:
-        known = self.doctor.known_lines.get(waiting.kinds)
+        known = self.doctor.lines.known.get(waiting.kinds)
         waiting.looks += 1
         if known or waiting.looks >= _LOOKS:
             self.waiting = None

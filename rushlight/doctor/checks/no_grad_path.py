@@ -55,7 +55,7 @@ class NoGradPath(Check):
         if (freeze := self._freeze()) is not None:
             self.doctor.report_if_uncaught(error, lambda: self._tell_of_freeze(event, freeze), event.place)
             return
-        cut = self.doctor.witness.cut_before(root)
+        cut = self.doctor.lines.witness.cut_before(root)
         self.doctor.report_if_uncaught(error, lambda: self._tell(event, cut, at_error=True), event.place)
 
     def on_uncaught(self, error: BaseException) -> None:
@@ -67,7 +67,9 @@ class NoGradPath(Check):
             or "object has no attribute 'backward'" not in str(error)
         ):
             return
-        reads = [c for c in self.doctor.witness.calls if c.had_history and not c.has_history and c.name.endswith("()")]
+        reads = [
+            c for c in self.doctor.lines.witness.calls if c.had_history and not c.has_history and c.name.endswith("()")
+        ]
         if reads:
             self.doctor.report(
                 self,
@@ -82,7 +84,7 @@ class NoGradPath(Check):
     def _look_at_roots(self, event: Backward, error: BaseException) -> None:
         """A tensor that was cut off and then requires grad leads to nothing that a derivative may be taken by."""
         made = [t for t in event.roots if type(t._edge) is Leaf]
-        cut = next(iter(self.doctor.witness.cuts_before(made)), None)
+        cut = next(iter(self.doctor.lines.witness.cuts_before(made)), None)
         if cut is not None:
             self.doctor.report_if_uncaught(error, lambda: self._tell(event, cut, at_error=False), event.place)
 
@@ -92,10 +94,10 @@ class NoGradPath(Check):
         if not event.accumulates or tape is None or not tape.roots:
             return
         if type(tape.roots[0]) is Leaf and all(type(edge) is Leaf for edge in tape.roots):
-            self.of_leaf = event, self.doctor.witness.cut_before(event.roots[0])
+            self.of_leaf = event, self.doctor.lines.witness.cut_before(event.roots[0])
         elif tape.leaves and self._is_new(tape.leaves[0]) and all(map(self._is_new, tape.leaves)):
             made = next((t for leaf in tape.leaves if (t := leaf.ref()) is not None), None)
-            self.of_leaf = event, self.doctor.witness.cut_before(made)
+            self.of_leaf = event, self.doctor.lines.witness.cut_before(made)
 
     def _is_new(self, leaf: Leaf) -> bool:
         """Whether a leaf is no parameter, and has never had a gradient: what the program has made of numbers, as it seems."""
@@ -113,7 +115,7 @@ class NoGradPath(Check):
         tries = self.waiting.get(backward.place, (backward, 0))[1]
         if cut is None and tries < _MOST_TRIES and not self.cuts.get(backward.place):
             self.waiting[backward.place] = backward, tries + 1
-            self.doctor.arm(len(self.doctor.optimizers) + 1)  # it may come once in a round of several optimizers
+            self.doctor.lines.ask(len(self.doctor.optimizers) + 1)  # it may come once in a round of several optimizers
             return
         self.waiting.pop(backward.place, None)
         cut = self.cuts.setdefault(backward.place, cut)

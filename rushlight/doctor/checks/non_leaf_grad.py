@@ -16,8 +16,8 @@ class NonLeafGrad(Check):
     severity = "warning"
 
     def on_non_leaf(self, place: Place | None, tensor: Any) -> None:
-        made = self.doctor.witness.maker(tensor)
-        line = made.place if made is not None else self.doctor.line_of(tensor._edge)
+        made = self.doctor.lines.witness.maker(tensor)
+        line = made.place if made is not None else self.doctor.lines.of(tensor._edge)
         if line is not None and is_update(line):
             return  # `leaf-rebound` says it
         at = f" at line {line.line}" if line is not None else ""

@@ -39,7 +39,7 @@ class SoftmaxOverBatch(Check):
             source = _softmax_over_batch(node.edges[0], _THROUGH, "softmax", "log_softmax")
             if source is None:
                 continue
-            place = self.doctor.line_of(source, tape) or event.place
+            place = self.doctor.lines.of(source, tape) or event.place
             place = layer_made_within(place, "softmax", "logsoftmax") or place
             self.doctor.report(
                 self,
@@ -47,7 +47,7 @@ class SoftmaxOverBatch(Check):
                 f"{name_of(source)} over dimension 0 of {list(source.shape)}: each class's column sums to 1 over the batch, "
                 "instead of each sample's row over the classes",
                 "softmax over the classes: dim=1 (or dim=-1)",
-                [(self.doctor.line_of(node, tape), "the loss")],
+                [(self.doctor.lines.of(node, tape), "the loss")],
                 after=1,
             )
 
@@ -79,11 +79,11 @@ class SoftmaxOverBatch(Check):
         event.explained = True  # a row that is masked in all samples is nan
         self.doctor.report(
             self,
-            self.doctor.line_of(source, tape) or event.place,
+            self.doctor.lines.of(source, tape) or event.place,
             f"softmax over dimension 0 of {list(source.shape)}, whose last dimension is then summed with values: the weights sum to 1 over "
             "the batch, instead of over what is attended to",
             "softmax over the last dimension: dim=-1",
-            [(self.doctor.line_of(node, tape), "the weighted sum")],
+            [(self.doctor.lines.of(node, tape), "the weighted sum")],
             after=1,
         )
 
@@ -102,11 +102,11 @@ class SoftmaxOverBatch(Check):
     def _tell_of_weights(self, source: Any, node: Any, tape: Tape) -> None:
         self.doctor.report(
             self,
-            self.doctor.line_of(source, tape),
+            self.doctor.lines.of(source, tape),
             f"softmax over dimension 0 of {list(source.shape)}, whose rows are then weights in a sum over dimension 1: "
             "they sum to 1 over the batch, instead of over each sample's choices",
             "softmax over the choices: dim=1 (or dim=-1)",
-            [(self.doctor.line_of(node, tape), "the sum")],
+            [(self.doctor.lines.of(node, tape), "the sum")],
             after=1,
         )
 

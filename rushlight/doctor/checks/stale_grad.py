@@ -14,7 +14,6 @@ class StaleGrad(Check):
 
     name = "stale-grad"
     severity = "error"
-    is_hint = True
 
     def on_step(self, event: Step) -> None:
         stale = [e for e in event.entries if e.used and e.pending > 0 and not e.edited]

@@ -12,7 +12,6 @@ class StepWithoutGrad(Check):
 
     name = "step-without-grad"
     severity = "error"
-    is_hint = True
 
     def __init__(self, doctor):
         super().__init__(doctor)

@@ -40,13 +40,13 @@ class Vanished(Check):
             entry = None if tensor is None else self.doctor.ledger.known(tensor)
             if entry is not None and id(entry) not in self.places:
                 for node, _ in tape.users(leaf):
-                    place = self.doctor.line_of(node, tape)
+                    place = self.doctor.lines.of(node, tape)
                     if place is not None:
                         self.places[id(entry)] = place
                         self.order[id(entry)] = node.seq
 
         for node in tape.nodes:
-            place = self.doctor.line_of(node, tape) if name_of(node).partition(".")[0] in _FLAT else None
+            place = self.doctor.lines.of(node, tape) if name_of(node).partition(".")[0] in _FLAT else None
             if place is not None:
                 for leaf in Tape([node]).leaves:
                     tensor = leaf.ref()

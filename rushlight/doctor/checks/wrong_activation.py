@@ -46,8 +46,8 @@ class WrongActivation(Check):
     def on_tape(self, event: Backward) -> None:
         assert event.tape is not None
         for loss, source, at_source, message, mend in _faults(event.tape):
-            loss_line = self.doctor.line_of(loss, event.tape)
-            source_line = self.doctor.line_of(source, event.tape)
+            loss_line = self.doctor.lines.of(loss, event.tape)
+            source_line = self.doctor.lines.of(source, event.tape)
             place = (source_line if at_source else loss_line) or loss_line or event.place
             if at_source:
                 place = layer_made_within(place, *_SQUASHED) or place

@@ -13,7 +13,6 @@ class ZeroedBeforeStep(Check):
 
     name = "zeroed-before-step"
     severity = "error"
-    is_hint = True
 
     def __init__(self, doctor):
         super().__init__(doctor)
