@@ -105,11 +105,7 @@ def dense_like(a: np.ndarray, dtype: Any = None) -> np.ndarray:
 
 
 def ordered(r: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """A result of two operands in the order of the first one's axes in memory, as torch lays it; NumPy gives rows.
-
-    Entry points do not look at fresh matrices, since looking costs as much as a tenth of the call: one that is not C-contiguous
-    is nearly always a view.
-    """
+    """A result of two operands in the order of the first one's axes in memory, as torch lays it; NumPy gives rows."""
     if first.shape != r.shape or 0 in first.strides:
         return r
     order = sorted(range(r.ndim), key=lambda i: -first.strides[i])
