@@ -49,10 +49,30 @@ def test_a_module_is_compiled_once(folder, compiled):
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_what_has_addresses_is_not_kept(folder, compiled):
-    _build(1, is_kept=False)
-    _build(1, is_kept=False)
-    assert len(compiled) == 2 and not folder.exists()
+LOOP = """
+import sys
+import rushlight as torch
+from rushlight.compile.lower.llvm import engine
+
+texts, compile_text = [], engine._compiled
+engine._compiled = lambda b, text, o: texts.append(text) or compile_text(b, text, o)
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+optimizer = torch.optim.Adam(model.parameters())
+for _ in range(8):
+    optimizer.zero_grad()
+    model(torch.randn(16, 4)).square().mean().backward()
+    optimizer.step()
+print(len(texts))
+"""
+
+
+def test_a_script_compiles_nothing_the_second_time(tmp_path):
+    environment = {**os.environ, "RUSHLIGHT_CACHE": str(tmp_path / "cache"), "RUSHLIGHT_JIT": "1"}
+    run = lambda: subprocess.run(  # noqa: E731
+        [sys.executable, "-c", LOOP], env=environment, capture_output=True, text=True, check=True
+    )
+    assert int(run().stdout) > 3
+    assert int(run().stdout) == 0
 
 
 @pytest.mark.parametrize("setting", ["0", "/proc/no/such/folder"])

@@ -7,7 +7,7 @@ and where a tensor has its array; `layout()` finds that out and checks it, and i
 
     int32_t gather(PyObject *lists, int64_t *table)
 
-is called with the interpreter's lock held. `lists` is a list of `roles` lists of n tensors. `table` has 10 words:
+is called with the interpreter's lock held. `lists` is a list of `roles` lists of n tensors. `table` has 12 words:
 
     0  n                     1  roles
     2  records               address of 4 words for each (role, tensor): the tensor's type, its array's dtype object,
@@ -17,6 +17,7 @@ is called with the interpreter's lock held. `lists` is a list of `roles` lists o
     5  bytes                 address of int64 [n]: how many bytes an array of that parameter has
     6  starts   7  ends      addresses of the sorted bounds of all memory that is written
     8  ranges  9  steps      how many bounds there are, and how many bits that number has
+    10 array   11 list       addresses of the types of arrays and of lists
 
 It returns 0; 1 if a record does not fit; 2 if the memory of a role that is written moved, or if other memory overlaps
 what is written.
@@ -38,6 +39,7 @@ from .llvm.ir import Builder, Val, number
 RECORD_WORDS = 4
 FITS, DIFFERS, MOVED = 0, 1, 2
 _WORD = 8
+_TYPES = id(np.ndarray), id(list)
 _ANY = 1 << 62  # a stride of an array without elements
 _READABLE, _WRITABLE = 0x100, 0x500  # NumPy's flags: aligned, and writeable
 
@@ -125,7 +127,7 @@ class Table:
         self._bounds = np.zeros((2, self.pointers.size), np.int64)
         starts, ends = (row.ctypes.data for row in self._bounds)
         parts = (self._records, self.pointers, self._written, self.bytes)
-        self._table = np.array([n, len(lists), *(p.ctypes.data for p in parts), starts, ends, 0, 0], np.int64)
+        self._table = np.array([n, len(lists), *(p.ctypes.data for p in parts), starts, ends, 0, 0, *_TYPES], np.int64)
         self._address = self._table.ctypes.data
         self._gather = gather()
 
@@ -154,7 +156,7 @@ class Table:
         ends = starts + sizes[order]
         count = len(starts)
         self._bounds[0, :count], self._bounds[1, :count] = starts, ends
-        self._table[8:] = count, count.bit_length()
+        self._table[8:10] = count, count.bit_length()
         return not (ends[:-1] > starts[1:]).any()
 
 
@@ -166,7 +168,7 @@ def gather() -> Any:
         raise RuntimeError(
             "the layout of this Python interpreter's objects is unknown, so native code cannot read tensors"
         )
-    code = build(_assembly(at), is_kept=False)  # types are named by their addresses
+    code = build(_assembly(at))
     function: Any = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(code.address("gather"))
     function.code = code  # lives as long as the function
     return function
@@ -201,10 +203,10 @@ def _return_if(b: Builder, condition: Val, code: str) -> None:
 
 
 def _fits(at: Layout, declarations: dict[str, str]) -> str:
-    """i1 fits(array, record): whether an array has the dtype, flags, shape and strides of a record."""
+    """i1 fits(array, record, table): whether it is an array, with the dtype, flags, shape and strides of a record."""
     b = Builder(declarations)
     no = "i1 false"
-    _return_if(b, b.compare("icmp ne", _get(b, "%array", at.type), id(np.ndarray)), no)
+    _return_if(b, b.compare("icmp ne", _get(b, "%array", at.type), _get(b, "%table", 80)), no)
     _return_if(b, b.compare("icmp ne", _get(b, "%array", at.dtype), _get(b, "%record", 8)), no)
     wanted = b.convert("trunc", _get(b, "%record", 16), "i32")
     flags = b.op("and", _get(b, "%array", at.flags, "i32"), wanted)
@@ -221,7 +223,7 @@ def _fits(at: Layout, declarations: dict[str, str]) -> str:
         other = b.op("and", b.compare("icmp ne", length, 1), b.compare("icmp ne", stride, _ANY))
         _return_if(b, b.op("and", other, b.compare("icmp ne", _words(b, strides, i), stride)), no)
     b.line("ret i1 true")
-    return b.function("@fits", "ptr %array, ptr %record", "i1", "internal ")
+    return b.function("@fits", "ptr %array, ptr %record, ptr %table", "i1", "internal ")
 
 
 def _overlaps(declarations: dict[str, str]) -> str:
@@ -255,7 +257,7 @@ def _gather(at: Layout, declarations: dict[str, str]) -> str:
     lists = _get(b, "%lists", at.items, "ptr")
     with b.loop(number(0, "i64"), roles) as r:
         tensors = _words(b, lists, r, "ptr")
-        _return_if(b, b.compare("icmp ne", _get(b, tensors.text, at.type), id(list)), f"i32 {DIFFERS}")
+        _return_if(b, b.compare("icmp ne", _get(b, tensors.text, at.type), _get(b, "%table", 88)), f"i32 {DIFFERS}")
         _return_if(b, b.compare("icmp ne", _get(b, tensors.text, at.length), n), f"i32 {DIFFERS}")
         items, is_written = _get(b, tensors.text, at.items, "ptr"), b.compare("icmp ne", _words(b, written, r), 0)
         with b.loop(number(0, "i64"), n) as i:
@@ -282,6 +284,6 @@ def _check(b: Builder, at: Layout, tensor: Val, offset: Val, records: Val) -> Va
     _return_if(b, b.compare("icmp ne", _get(b, tensor.text, at.type), _get(b, record)), differs)
     array = _get(b, tensor.text, at.array, "ptr")
     _return_if(b, b.emit(f"icmp eq ptr {array.text}, null", "i1"), differs)
-    fits = b.emit(f"call i1 @fits(ptr {array.text}, ptr {record})", "i1", pure=False)
+    fits = b.emit(f"call i1 @fits(ptr {array.text}, ptr {record}, ptr %table)", "i1", pure=False)
     _return_if(b, b.op("xor", fits, True), differs)
     return _get(b, array.text, at.data)

@@ -156,20 +156,19 @@ def function(assembly: str, name: str, *types: Any) -> Callable[..., None]:
     return made
 
 
-def build(assembly: str, optimise: bool = True, is_kept: bool = True) -> Code:
+def build(assembly: str, optimise: bool = True) -> Code:
     """The compiled functions of a module. Raises RuntimeError with LLVM's message where the text is wrong.
 
-    is_kept: whether it comes from the cache on disk, and goes there; not where the text has addresses of this process.
+    It comes from the cache on disk, where it was made before: the text has no addresses of this process.
     """
     from llvmlite import binding
 
     with making:
-        key = code_cache.key_of(assembly, str(optimise), *_makers()) if is_kept else ""
-        module = code_cache.load(key) if is_kept else None
+        key = code_cache.key_of(assembly, str(optimise), *_makers())
+        module = code_cache.load(key)
         if module is None:
             module = _compiled(binding, assembly, optimise)
-            if is_kept:
-                code_cache.store(key, module)
+            code_cache.store(key, module)
         return Code(_jit().link(binding, module.image, module.names, module.declared), module.names)
 
 
