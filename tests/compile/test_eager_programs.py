@@ -137,7 +137,7 @@ def test_each_shape_waits_for_its_time():
 
 
 def test_parameters_and_inputs_are_read_anew():
-    layer, x = torch.nn.LSTM(4, 5), torch.randn(3, 2, 4)
+    layer, x = torch.nn.LSTM(40, 150), torch.randn(3, 2, 40)
     for _ in range(CALLS):
         layer(x)
     with torch.no_grad():
@@ -227,7 +227,7 @@ def test_each_thread_has_programs_of_its_own():
 LOOP = """
 import rushlight as torch
 from rushlight.compile import eager_programs
-layer, x = torch.nn.LSTM(4, 5), torch.randn(3, 2, 4)
+layer, x = torch.nn.LSTM(40, 150), torch.randn(3, 2, 40)
 for _ in range(200):
     layer(x)
 before = len(eager_programs._state.programs)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.garbage import collection_paused
 from ...core.locks import lock
 from ...core.tensor.storage import address_of
 from ...core.tensor.tensor import Tensor, element_strides
@@ -166,14 +167,11 @@ def instances(*kinds: type) -> list[Any]:
     filling = map(every.extend, starmap(gc.get_objects, [()]))
     chosen = compress(every, map(issubclass, map(type, iter(every)), repeat(kinds)))
     steps = chain(filling, chosen, starmap(every.clear, [()]))
-    is_on = gc.isenabled()
-    gc.disable()
-    try:
-        _, *found, _ = list(steps)
-    finally:
-        every.clear()
-        if is_on:
-            gc.enable()
+    with collection_paused():
+        try:
+            _, *found, _ = list(steps)
+        finally:
+            every.clear()
     return [o for o in found if not isinstance(o, Tensor) or _is_finished(o)]
 
 

@@ -34,9 +34,11 @@ from ..ir.prune import prune
 from ..log import show
 from ..lower.llvm.engine import available
 from ..lower.onednn import few_channels_eager
+from ..rules import steps_of
 from ..runtime import heap
 from ..runtime.native import Native
 from .cache import Entry, Refused, Route
+from .price import price_of
 from .tape import Ineligible, Match, Tape
 
 if TYPE_CHECKING:
@@ -48,12 +50,8 @@ _ATTEMPTS = 6  # recorded passes of an outline that no later one agreed with: th
 _NEVER = 1 << 60
 _LATER = 1000  # occurrences of an outline after which room is looked for again
 _OUTLINES = 4096
-_UNPROVEN = (
-    4  # programs, of short tapes, that have not paid yet: with so many, the next outline has to be met more often
-)
-_SHORT = 64  # nodes: a tape of twice as many counts for two
+_UNPROVEN = 3  # programs, of short tapes, that have not paid yet: with so many, the next outline has to be met more often
 _PATIENCE = 32  # passes
-_PAID = 200  # uses that pay for making a program: 4 ms a node, where a plain pass over small arrays takes 10 us
 _LONGEST_WAIT = 64  # passes between two looks at tapes that are like no earlier one
 _LARGEST = 1 << 31  # bytes that a tape may hold: a recorded pass keeps all that it computes
 
@@ -125,7 +123,7 @@ def _wait(outline: int) -> None:
 def _remember(new: _Recorded) -> None:
     """Keep a recorded pass until another one agrees with it."""
     _waiting.made += 1
-    engine.running.wait(new.outline, 1)
+    engine.running.wait(new.outline, new.price.patience)
     if any(c.outline == new.outline for c in _waiting.candidates):
         _wait(new.outline)
     _waiting.candidates = [*_waiting.candidates, new][-_CANDIDATES:]
@@ -159,8 +157,8 @@ def _is_early(outline: int) -> int:
     deferred, candidates = _waiting.deferred, _waiting.candidates
     if deferred.get(outline) == _waiting.made or any(c.outline == outline for c in candidates):
         return 0
-    unproven = sum(p.weight for p in _state.programs if p.uses < _PAID and p.outline != outline)
-    unproven += sum(c.weight for c in candidates)
+    unproven = sum(p.price.weight for p in _state.programs if p.uses < p.price.repaid and p.outline != outline)
+    unproven += sum(c.price.weight for c in candidates)
     if unproven < _UNPROVEN:
         return 0
     if len(deferred) > _OUTLINES:
@@ -192,9 +190,9 @@ def _is_new(outline: int, tape: Tape) -> bool:
 
 def _install() -> None:
     """Tell the engine which programs there are."""
-    table: dict[type, list] = {}
+    table: dict[type, dict[int, list]] = {}
     for program in _state.programs:
-        table.setdefault(program.root, []).append(program)
+        table.setdefault(program.root, {}).setdefault(program.outline, []).append(program)
     engine.running.serve(table)
 
 
@@ -261,10 +259,10 @@ class _Recorded:
     """
 
     def __init__(self, outline: int, root: Any, tape: Tape):
-        self.outline, self.root, self.weight = outline, type(root), max(1.0, tape.size / _SHORT)
-        self.tape = tape
+        self.outline, self.root, self.tape = outline, type(root), tape
         wholes, self.begins, aliases = _pieces(self.tape.arrays)
-        if sum(a.nbytes for a in wholes) > _LARGEST:
+        self.kept_bytes = sum(a.nbytes for a in wholes)
+        if self.kept_bytes > _LARGEST:
             raise Ineligible("recording it would take too much memory")
         added = {i for i in self.tape.grads if i is not None}
         if any(i in added for pair in aliases for i in pair):
@@ -319,6 +317,7 @@ class _Recorded:
             if region.source is not None and region.writes:
                 self._add_into(region)
         self._settle()
+        self.price = price_of(tape.size, sum(steps_of(n) for n in graph.nodes if isinstance(n, Call)), self.kept_bytes)
         self.added = [k for k in tape.grads if k is not None]
         self.bytes = [high - low for low, high in map(_extent, tape.arrays)]
 
@@ -383,7 +382,7 @@ class _Program(Entry):
         self.picked, self.fresh, self.written = recorded.picked, recorded.fresh, recorded.written
         self.strides = recorded.strides
         self.added, self.lengths = recorded.added, np.array(recorded.bytes)
-        self.outline, self.weight = recorded.outline, recorded.weight
+        self.outline, self.price = recorded.outline, recorded.price
         graph: Graph = recorded.graph
         show("graph", lambda: f"a backward: {graph!r}")
         graph.as_eager = True

@@ -2,15 +2,18 @@
 
 In eager loops `rushlight.optim.dense.run` calls `step`, which says whether it has done the step. The first two
 steps of a structure (update, shapes, types, options that are no numbers) run as before; at the third its update is
-traced and compiled, which takes 20 to 50 ms once for all structures that differ in shapes only. Results are the same to
+traced and compiled, which takes 20 to 50 ms once for all structures that differ in shapes only. Where nothing else has
+loaded the compiler, which takes 80 ms more, steps run as before until they have worked for about as long. Results are the same to
 the last bit, but for the sign of a nan. `RUSHLIGHT_JIT=0` in the environment, or a missing llvmlite, leaves every step
 to `dense`.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from itertools import count
+from math import prod
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Group", "clock", "step"]
 
 _FIRST = 3  # the call of a structure at which its native code is made
+# Of steps over arrays, in elements of which a thousand take 1 us: one parameter's calls, and what loading the compiler takes.
+_CALL, _LOADING = 10_000, 100_000_000
 _VERSIONS = 8  # of one group's plans
 
 # Whether steps of eager loops take the quick variant. The first two steps run over arrays, so a run that resumes from a
@@ -58,18 +63,21 @@ def step(update: Callable, lists: Sequence[list | None], options: dict[str, Any]
 class Group:
     """What is known about the steps of one group of parameters, as long as `first`, the first of them, lives."""
 
-    __slots__ = ("first", "plans", "serial", "refused", "__weakref__")
+    __slots__ = ("first", "plans", "serial", "refused", "work", "__weakref__")
 
     def __init__(self, first: ref) -> None:
         self.first = first
         self.plans: list[Plan] = []
         self.serial = _serials()
         self.refused = False
+        self.work = 0  # bytes
 
     def try_compiled(self, update: Callable, lists: Sequence[list | None], options: dict[str, Any]) -> bool:
         """Count the call; from the third one of a structure on, make a plan for it and run it."""
         structure = _structure(lists, options)
         if structure is None:
+            return False
+        if not _is_loaded() and not self._has_worked(structure):
             return False
         if not _plans.is_due((self.serial, structure), 1, _FIRST):
             return False
@@ -80,9 +88,19 @@ class Group:
         self.plans = [plan, *self.plans[: _VERSIONS - 1]]
         return plan.run(lists, options)
 
+    def _has_worked(self, structure: tuple) -> bool:
+        """Count a step; whether steps over arrays have taken about as long as loading the compiler takes."""
+        self.work += sum(_CALL + prod(shape) for shape, _ in structure[0])
+        return self.work > _LOADING
+
     def forget(self, plan: Plan) -> None:
         """Do without a plan that is not in the cache any more."""
         self.plans = [p for p in self.plans if p is not plan]
+
+
+def _is_loaded() -> bool:
+    """Whether the compiler is loaded."""
+    return f"{__package__.removesuffix('.jit')}.lower.llvm.engine" in sys.modules
 
 
 def _structure(lists: Sequence[list | None], options: dict[str, Any]) -> tuple | None:

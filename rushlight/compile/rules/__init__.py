@@ -20,10 +20,11 @@ from . import (
     running,
     value_checks,
 )
-from .table import RULES
+from .table import RULES, steps_of
 
 __all__ = [
     "RULES",
+    "steps_of",
     "activation",
     "attention",
     "convolution",

@@ -13,12 +13,24 @@ from ..ir.lazy import Lazy, maximum
 from .activation import function
 from .product import product, rows
 from .table import rule
-from .time_steps import Table, begin, columns, gradients, input_share, of_span, parts, spans_of, state, with_top
+from .time_steps import (
+    Table,
+    begin,
+    columns,
+    gradients,
+    input_share,
+    of_span,
+    parts,
+    spans_of,
+    state,
+    steps_in,
+    with_top,
+)
 
 # ---------------------------------------------------------------------------------------------- LSTM
 
 
-@rule("lstm_layer", "lstm_layer.stack", "lstm_layer.packed")
+@rule("lstm_layer", "lstm_layer.stack", "lstm_layer.packed", steps=steps_in)
 def lstm_layer(
     b, input, h0, c0, weight_ih, weight_hh, bias_ih=None, bias_hh=None, weight_hr=None, batch_sizes=None, reverse=False
 ):  # fmt: skip
@@ -56,7 +68,7 @@ def _outputs(h: Table, hs: Table, y: Table, span, top, new: Lazy) -> list:
     return [hs.target(span, h.part(top)), y.target(span, new), h.target(top, new)]
 
 
-@rule("lstm_layer.backward")
+@rule("lstm_layer.backward", steps=steps_in)
 def lstm_layer_backward(
     b, input, weight_ih, weight_hh, gates, hs, cs, ts, weight_hr=None, gy=None, gh=None, gc=None,
     batch_sizes=None, reverse=False, needs=(True,) * 8,
@@ -91,7 +103,7 @@ def lstm_layer_backward(
 # ---------------------------------------------------------------------------------------------- GRU
 
 
-@rule("gru_layer", "gru_layer.packed")
+@rule("gru_layer", "gru_layer.packed", steps=steps_in)
 def gru_layer(b, input, h0, weight_ih, weight_hh, bias_ih=None, bias_hh=None, batch_sizes=None, reverse=False):
     spans = spans_of(input, h0.shape[0], batch_sizes, reverse, h0, weight_ih, weight_hh, bias_ih, bias_hh)
     n, k = rows(input).shape[0], h0.shape[1]
@@ -113,7 +125,7 @@ def gru_layer(b, input, h0, weight_ih, weight_hh, bias_ih=None, bias_hh=None, ba
     return out, *(a.whole() for a in (h, gates, ns, hs))
 
 
-@rule("gru_layer.backward")
+@rule("gru_layer.backward", steps=steps_in)
 def gru_layer_backward(
     b, input, weight_ih, weight_hh, gates, ns, hs, gy=None, gh=None,
     batch_sizes=None, reverse=False, needs=(True,) * 6,
@@ -145,7 +157,7 @@ def gru_layer_backward(
 # ---------------------------------------------------------------------------------------------- Elman's
 
 
-@rule("rnn_layer", "rnn_layer.packed")
+@rule("rnn_layer", "rnn_layer.packed", steps=steps_in)
 def rnn_layer(
     b, input, h0, weight_ih, weight_hh, bias_ih=None, bias_hh=None, batch_sizes=None, reverse=False, relu=False
 ):  # fmt: skip
@@ -164,7 +176,7 @@ def rnn_layer(
     return out, *(a.whole() for a in (h, y, hs))
 
 
-@rule("rnn_layer.backward")
+@rule("rnn_layer.backward", steps=steps_in)
 def rnn_layer_backward(
     b, input, weight_ih, weight_hh, ys, hs, gy=None, gh=None,
     batch_sizes=None, reverse=False, relu=False, needs=(True,) * 6,

@@ -9,14 +9,22 @@ from typing import Any
 import numpy as np
 
 from ...core.tensor.dtype import bfloat16
+from ..ir.graph import Call
 from ..ir.lazy import Lazy
 
 RULES: dict[str, Callable[..., Any]] = {}  # operator's name -> rule
 CHECKING: set[str] = set()  # the operators that refuse some values
+_STEPS: dict[str, Callable[[Call], int]] = {}
 
 
-def rule(*names: str, checks: bool = False) -> Callable[[Callable], Callable]:
-    """Decorator: the rule of the operators of these names. checks: whether they refuse some values."""
+def rule(
+    *names: str, checks: bool = False, steps: Callable[[Call], int] | None = None
+) -> Callable[[Callable], Callable]:
+    """Decorator: the rule of the operators of these names.
+
+    checks: whether they refuse some values. steps: how many times a call's nodes come one after the other, where the rule
+    writes out a loop.
+    """
 
     def register(f: Callable) -> Callable:
         for name in names:
@@ -24,9 +32,16 @@ def rule(*names: str, checks: bool = False) -> Callable[[Callable], Callable]:
                 raise ValueError(f"two rules for {name!r}")
             RULES[name] = f
         CHECKING.update(names if checks else ())
+        _STEPS.update(dict.fromkeys(names if steps else (), steps))
         return f
 
     return register
+
+
+def steps_of(call: Call) -> int:
+    """How many steps the rule of a call writes out, one after the other; 0 where it writes no loop out."""
+    steps = _STEPS.get(call.record.name)
+    return 0 if steps is None else steps(call)
 
 
 def through_float32(rounds: bool = True) -> Callable[[Callable], Callable]:

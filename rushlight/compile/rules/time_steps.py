@@ -17,7 +17,7 @@ import numpy as np
 from ...backend.onednn.matmul import SMALL_MULTIPLY_ADDS
 from ...ops.recurrent.layers import step_spans
 from ..ir.expression import cast
-from ..ir.graph import Loop, Ref, Store, Value
+from ..ir.graph import Call, Loop, Ref, Store, Value
 from ..ir.lazy import Builder, Lazy, Untraceable
 from .product import product, rows
 
@@ -89,6 +89,13 @@ def spans_of(input: Lazy, batch: int, batch_sizes: Any, reverse: bool, *arrays: 
     if len(spans) > _MOST_STEPS:
         raise Untraceable(f"a recurrent layer of {len(spans)} steps")
     return spans
+
+
+def steps_in(call: Call) -> int:
+    """How many steps a recurrent layer's call takes: its rule writes each out."""
+    sizes = next((m for m in call.metadata if isinstance(m, tuple | list) and m and type(m[0]) is int), None)
+    first = call.operands[0]
+    return len(sizes) if sizes is not None else first.shape[0] if isinstance(first, Ref) else 0
 
 
 def of_span(x: Lazy, span: Span, columns: slice = slice(None)) -> Lazy:
