@@ -39,11 +39,8 @@ np.empty, np.empty_like = _unwritten(np.empty), _unwritten(np.empty_like)
 
 _CODE = Path(__file__).parents[1] / ".pytest_cache" / "rushlight-code"
 os.environ.setdefault("RUSHLIGHT_CACHE", str(_CODE))  # not the user's; the tests start Rushlight 300 times
+os.environ.setdefault("RUSHLIGHT_JIT", "always")  # the tests' tapes are tiny and few
 os.environ.setdefault("RUSHLIGHT_TRACEBACK", "full")  # whoever tests Rushlight wants to see its frames
-
-from rushlight.compile.install import load_for_tapes  # noqa: E402  the environment is set first
-
-load_for_tapes()  # the tests' tapes are tiny, and would be left to the plain engine for a thousand passes
 
 gc.disable()  # while the tests are collected: nearly everything that is made stays
 

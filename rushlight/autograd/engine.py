@@ -18,7 +18,7 @@ from ..core.determinism import mode
 from ..core.device.buffer import Buffer
 from ..core.dispatch.aten.wrapper import wrapped_by
 from ..core.dispatch.entry import is_result
-from ..core.dispatch.extension_points import call_node, try_compiled
+from ..core.dispatch.extension_points import call_node
 from ..core.dispatch.inplace import CopySlices
 from ..core.dispatch.mode import emit_event, no_grad, thread
 from ..core.dispatch.slow_path import plain
@@ -31,53 +31,16 @@ from ..core.tensor.placeholder import NoArray
 from ..core.tensor.size import sum_to_axes
 from ..core.tensor.storage import describe, user_line
 from ..core.tensor.tensor import Tensor, type_word, wrap
+from .repeats import repeats
 
-_by_seq, _shape_of = attrgetter("seq"), attrgetter("shape")
+_by_seq = attrgetter("seq")
 
 
 class _Running(threading.local):
     task: Any = None  # the innermost backward pass of the thread
 
-    def __init__(self):
-        self.programs: dict[type, list] = {}  # by the class of the root: `program(root, g)` may do the whole pass
-        self.by_outline: dict[int, list] = {}  # those of roots that have too many to try them all
-        self.waiting: dict[int, int] = {}  # outline -> occurrences until `try_compiled` is called (again)
-        self.passes = 0  # that were counted
-        self.since: dict[int, int] = {}  # outline for which it was not called yet -> the pass in which it came first
-
-    def serve(self, programs: dict[type, dict[int, list]]) -> None:
-        """Try these programs, by the class of the root and the outline, in this thread's passes."""
-        self.programs, self.by_outline = {}, {}
-        for root, outlines in programs.items():
-            all_of_root = [program for same in outlines.values() for program in same]
-            if len(all_of_root) <= _TRIED:
-                self.programs[root] = all_of_root
-            else:
-                self.by_outline.update(outlines)
-
-    def wait(self, outline: int, passes: int) -> None:
-        """Call `try_compiled` for an outline when it has come so often."""
-        self.waiting[outline] = passes
-        self.since.pop(outline, None)
-
-    def recount(self) -> None:
-        """Forget how often outlines have come."""
-        self.waiting.clear()
-        self.since.clear()
-
-    def is_rare(self, outline: int, occurrences: int) -> bool:
-        """Whether an outline is one of many that a loop has in turns: its program would be used too seldom to pay soon."""
-        first = self.since.get(outline)
-        return first is not None and self.passes - first > _RARE * occurrences
-
 
 running = _Running()
-
-_TRIED = 2  # programs of a root's class: to know that a tape is none of a longer list takes more than its outline
-_FIRST = 3  # the occurrence of an outline at which `try_compiled` is called
-_RARE, _MORE = 4, 27  # of more passes than so many times its own an outline is rare, and waits for so many more of its own
-_LONG, _LONGEST = 128, 1500  # nodes: compiling takes 4 ms a node, so that longer tapes have to be met more often first
-_OUTLINES = 4096
 
 
 def run(
@@ -97,7 +60,7 @@ def run(
     plain = plain and not mode.on
     if plain:
         root, g = roots[0]
-        for program in running.programs.get(type(root), ()):
+        for program in repeats.programs.get(type(root), ()):
             if program(root, g):
                 return []
     before = state.grad, state.inference
@@ -130,7 +93,7 @@ class _Pass:
 
     def run(self, roots: list[tuple[Any, Tensor]]) -> list[Tensor | None]:
         self.order = order = self._order([edge for edge, _ in roots])
-        if self.repeats and 3 <= len(order) <= _LONGEST and _is_done(order, *roots[0]):
+        if self.repeats and repeats.is_done(order, self.uses, *roots[0]):
             return []
         for edge, g in roots:
             self._deliver(edge, g)
@@ -342,36 +305,6 @@ class _Pass:
                 _accumulate_sparse(t, g)
             if leaf.hooks is not None:
                 _run_leaf_hooks(leaf, t, g)
-
-
-def _is_done(order: list[Node], root: Any, g: Tensor) -> bool:
-    """Count a tape's outline; from its third occurrence on a compiled program does the pass, if there can be one."""
-    outline = hash((tuple(map(type, order)), tuple(map(_shape_of, order))))
-    for program in running.by_outline.get(outline, ()):
-        if program(root, g):
-            return True
-    running.passes += 1
-    waiting = running.waiting
-    left = waiting.get(outline)
-    if left is None:
-        if len(waiting) >= _OUTLINES:
-            running.recount()
-        left = _first_call(order)
-        running.since[outline] = running.passes
-    left -= 1
-    if left > 0:
-        waiting[outline] = left
-        return False
-    if running.is_rare(outline, _first_call(order)):
-        running.wait(outline, _MORE)
-        return False
-    compiled = try_compiled.value
-    return compiled is not None and compiled(outline, root, g)
-
-
-def _first_call(order: list[Node]) -> int:
-    """The occurrence of an outline at which `try_compiled` is called, if it comes often."""
-    return _FIRST + max(0, len(order) - _LONG) // 8
 
 
 def _tell_graded(t: Tensor) -> None:

@@ -10,17 +10,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
-from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ..autograd.engine import running
 from ..core.dispatch import extension_points
 from ..core.dispatch.op import JIT_CANDIDATES
 from ..core.garbage import collection_paused
 from ..core.jit_switch import jit
 from ..core.random.continuous import normals_by_numpy
 from ..core.random.mersenne import WORDS, blocks_by_numpy
-from ..core.tensor.node import Leaf
 from ..ops.pointwise.fused_loops import FUSED_LOOPS
 
 if TYPE_CHECKING:
@@ -31,21 +28,15 @@ _blocks_left = 10_000_000 // WORDS
 _elements_left = 4_000_000
 
 
-_TINY_MS, _LOADING_MS = 0.2, 100.0  # a pass of the plain engine; loading the compiler and making a small program
-
-
 class _Work(threading.local):
-    """Of each thread. left: elements that kernels of many calls work on before programs may take their place."""
+    """Of each thread: elements that kernels of many calls have left to work on before programs may take their place."""
 
     left = 20_000_000
-
-    def __init__(self):
-        self.tiny: set[int] = set()  # outlines of tapes that are not worth loading the compiler yet
 
 
 _work = _Work()
 
-__all__ = ["install", "install_in_thread", "install_native", "load_for_tapes", "prefer_programs"]
+__all__ = ["install", "install_in_thread", "install_native", "prefer_programs"]
 
 
 def install() -> None:
@@ -84,45 +75,12 @@ def install_in_thread(make_convolution: extension_points.MakeConvolution) -> Non
     extension_points.make_convolution.register(make_convolution)
 
 
-def load_for_tapes() -> extension_points.TryCompiled:
-    """Load the compiler, and let every tape that comes again reach it. Returns what takes a tape."""
+def _first_tape(outline: int, root: Any, g: Any, /) -> bool:
     with collection_paused():  # two collections would take a sixth of the time
         from .jit.backward import try_compiled
 
     extension_points.try_compiled.register(try_compiled)
-    return try_compiled
-
-
-def _first_tape(outline: int, root: Any, g: Any, /) -> bool:
-    """A tape that came again before the compiler was loaded: one that is tiny has to come as often as loading takes."""
-    if outline not in _work.tiny:
-        run_ms = _least_ms(root)
-        if run_ms < _TINY_MS:
-            _work.tiny.add(outline)
-            running.wait(outline, int(_LOADING_MS / run_ms))
-            return False
-    return load_for_tapes()(outline, root, g)
-
-
-def _least_ms(root: Any) -> float:
-    """An estimate of what the plain engine takes for a tape: a call for each node, and what it must read and write."""
-    seen, waiting, nodes, elements = {root}, [root], 0, 0
-    while waiting:
-        node = waiting.pop()
-        nodes += not isinstance(node, Leaf)
-        elements += _elements(node.shape)
-        for edge in node.edges:
-            if edge is not None and edge not in seen:
-                seen.add(edge)
-                waiting.append(edge)
-    return 0.01 * nodes + 4e-6 * elements
-
-
-def _elements(shape: tuple | None) -> int:
-    """Of a node's result, or of all of its results."""
-    if shape is None:
-        return 0
-    return prod(shape) if all(type(n) is int for n in shape) else sum(map(_elements, shape))
+    return try_compiled(outline, root, g)
 
 
 def _first_blocks(stream: Any, blocks: int) -> Any:

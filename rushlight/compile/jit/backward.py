@@ -1,7 +1,7 @@
 """The backward of eager loops as compiled programs.
 
-Loops that know nothing of compiling record the same tape in each step. `autograd/engine.py` counts tapes by their
-outline; from the third occurrence on it calls `try_compiled`, which lets the plain engine do the pass while a recorder listens,
+Loops that know nothing of compiling record the same tape in each step. `autograd/repeats.py` counts tapes by their
+outline; from the third occurrence on, where it may pay, it calls `try_compiled`, which lets the plain engine do the pass while a recorder listens,
 and, once two recorded passes agree, builds native code. The next tape with the same structure (see `tape.py`) is then
 one call: its arrays are gathered, the program runs, the gradients are put into the leaves, the tape is freed. Anything
 else takes the plain engine. `RUSHLIGHT_JIT=0` in the environment, or a missing llvmlite, leaves every pass to it.
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...autograd import engine
+from ...autograd.repeats import repeats
 from ...backend.onednn.address import address
 from ...core.tensor.node import Freed
 from ...core.tensor.storage import user_line
@@ -50,7 +51,9 @@ _ATTEMPTS = 6  # recorded passes of an outline that no later one agreed with: th
 _NEVER = 1 << 60
 _LATER = 1000  # occurrences of an outline after which room is looked for again
 _OUTLINES = 4096
-_UNPROVEN = 3  # programs, of short tapes, that have not paid yet: with so many, the next outline has to be met more often
+_UNPROVEN = (
+    3  # programs, of short tapes, that have not paid yet: with so many, the next outline has to be met more often
+)
 _PATIENCE = 32  # passes
 _LONGEST_WAIT = 64  # passes between two looks at tapes that are like no earlier one
 _LARGEST = 1 << 31  # bytes that a tape may hold: a recorded pass keeps all that it computes
@@ -75,10 +78,10 @@ _waiting = _Waiting()
 def try_compiled(outline: int, root: Any, g: Tensor) -> bool:
     """Do the pass, recording it. False: nothing was done, it is the plain engine's."""
     if not available() or not _route.has_room():
-        engine.running.wait(outline, _NEVER if not available() else _LATER)
+        repeats.wait(outline, _NEVER if not available() else _LATER)
         return False
     if patience := _is_early(outline):
-        engine.running.wait(outline, patience)
+        repeats.wait(outline, patience)
         return False
     if not recording.acquire(timeout=PATIENCE_S):
         return False
@@ -117,13 +120,13 @@ def _leave(outline: int, why: Exception) -> bool:
 def _wait(outline: int) -> None:
     """Leave an outline alone, the longer the more often it failed."""
     failed = _route.count(outline)
-    engine.running.wait(outline, _NEVER if failed > _ATTEMPTS else 1 << failed)
+    repeats.wait(outline, _NEVER if failed > _ATTEMPTS else 1 << failed)
 
 
 def _remember(new: _Recorded) -> None:
     """Keep a recorded pass until another one agrees with it."""
     _waiting.made += 1
-    engine.running.wait(new.outline, new.price.patience)
+    repeats.wait(new.outline, new.price.patience)
     if any(c.outline == new.outline for c in _waiting.candidates):
         _wait(new.outline)
     _waiting.candidates = [*_waiting.candidates, new][-_CANDIDATES:]
@@ -138,13 +141,13 @@ def _build(old: _Recorded, new: _Recorded) -> None:
     except Exception as why:  # whatever the compiler cannot do, the plain engine can
         _leave(new.outline, why)
         if not isinstance(why, CaptureError):
-            engine.running.wait(new.outline, _NEVER)
+            repeats.wait(new.outline, _NEVER)
         return
     install_in_thread(few_channels_eager.make_forward)
     prefer_programs()
     heap.keep_freed()
     _state.counts.pop(new.outline, None)
-    engine.running.wait(new.outline, 1)
+    repeats.wait(new.outline, 1)
     _install()
 
 
@@ -184,7 +187,7 @@ def _is_new(outline: int, tape: Tape) -> bool:
     if len(seen) >= _OUTLINES:
         seen.clear()
     seen.add(fingerprint)
-    engine.running.wait(outline, min(1 << len(seen) // 2, _LONGEST_WAIT))
+    repeats.wait(outline, min(1 << len(seen) // 2, _LONGEST_WAIT))
     return True
 
 
@@ -193,14 +196,14 @@ def _install() -> None:
     table: dict[type, dict[int, list]] = {}
     for program in _state.programs:
         table.setdefault(program.root, {}).setdefault(program.outline, []).append(program)
-    engine.running.serve(table)
+    repeats.serve(table)
 
 
 def forget() -> None:
     """Drop this thread's programs and what was counted."""
     _route.forget()
     _waiting.__init__()
-    engine.running.recount()
+    repeats.recount()
     _install()
 
 
@@ -410,7 +413,7 @@ class _Program(Entry):
             if self.added:
                 raise  # some of the sums may be there already
             _route.drop(self, f"fails: {why}")
-            engine.running.wait(self.outline, _NEVER)
+            repeats.wait(self.outline, _NEVER)
             return False
         for i, a, strides in zip(self.fresh, grads, self.strides, strict=True):
             leaves[i]._grad = wrap(a if a.strides == strides else _laid_out(a, strides))

@@ -77,7 +77,7 @@ class Group:
         structure = _structure(lists, options)
         if structure is None:
             return False
-        if not _is_loaded() and not self._has_worked(structure):
+        if not (jit.always or _is_loaded() or self._has_worked(structure)):
             return False
         if not _plans.is_due((self.serial, structure), 1, _FIRST):
             return False
@@ -100,7 +100,7 @@ class Group:
 
 def _is_loaded() -> bool:
     """Whether the compiler is loaded."""
-    return f"{__package__.removesuffix('.jit')}.lower.llvm.engine" in sys.modules
+    return __name__.replace("jit.optimizer", "lower.llvm.engine") in sys.modules
 
 
 def _structure(lists: Sequence[list | None], options: dict[str, Any]) -> tuple | None:

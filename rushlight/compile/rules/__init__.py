@@ -24,7 +24,6 @@ from .table import RULES, steps_of
 
 __all__ = [
     "RULES",
-    "steps_of",
     "activation",
     "attention",
     "convolution",
@@ -38,5 +37,6 @@ __all__ = [
     "recurrent",
     "reduction",
     "running",
+    "steps_of",
     "value_checks",
 ]

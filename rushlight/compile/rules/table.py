@@ -32,7 +32,8 @@ def rule(
                 raise ValueError(f"two rules for {name!r}")
             RULES[name] = f
         CHECKING.update(names if checks else ())
-        _STEPS.update(dict.fromkeys(names if steps else (), steps))
+        if steps is not None:
+            _STEPS.update(dict.fromkeys(names, steps))
         return f
 
     return register

@@ -91,7 +91,7 @@ class MakeConvolution(Protocol):
 
 
 try_compiled: Slot[TryCompiled] = Slot()
-"""Read by `autograd/engine.py`: in each backward pass over a tape that was seen twice before, unless a program did it.
+"""Read by `autograd/repeats.py`: in each backward pass over a tape that was seen twice before, unless a program did it.
 Filled by `compile/install.py`, from the start, with a function that loads the compiler and puts its own in place.
 Costs: no more than a count per pass until the third pass over a tape; then what recording costs."""
 

@@ -1,0 +1,116 @@
+"""Tapes that come again: the programs that do their passes, and when one is worth making.
+
+Tapes are counted by their outline: the classes of their nodes and the shapes of what these computed. From the third
+occurrence of one on, `try_compiled` may do the pass, and may make a program (`compile/jit/backward.py`); later than that
+
+- for a long tape, whose program takes longer to make;
+- for a rare one, where a loop has many outlines in turns (sequences of all lengths): each program is used seldom;
+- for a tiny one, while the thread has no program: loading the compiler takes as long as a thousand such passes.
+
+`RUSHLIGHT_JIT=always` leaves out the last two. All that decides is counted in the thread itself, and no clock: results differ
+by rounding, and a thread's digits depend neither on other threads nor on how busy the machine is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from math import prod
+from operator import attrgetter
+from typing import Any
+
+from ..core.dispatch.extension_points import try_compiled
+from ..core.jit_switch import jit
+from ..core.tensor.node import Leaf, Node
+from ..core.tensor.tensor import Tensor
+
+__all__ = ["repeats"]
+
+_shape_of = attrgetter("shape")
+
+_FIRST = 3  # occurrences
+_LONG, _LONGEST = 128, 1500  # nodes: making a program takes 2 ms a node; the longest are not counted
+_RARE, _MORE = (
+    4,
+    27,
+)  # of more passes than so many times its own an outline is rare, and waits for so many more of its own
+_TINY_MS, _LOADING_MS = 0.2, 100.0  # a pass of the plain engine; loading the compiler and making a small program
+_OUTLINES = 4096  # that are counted
+_TRIED = 2  # programs of a root's class: to know that a tape is none of a longer list takes more than its outline
+
+
+class _Repeats(threading.local):
+    """A thread's. programs, by_outline: `program(root, g)` may do the whole pass. waiting: occurrences that are left."""
+
+    def __init__(self):
+        self.programs: dict[type, list] = {}  # by the class of the root
+        self.by_outline: dict[int, list] = {}  # those of roots that have too many to try them all
+        self.waiting: dict[int, int] = {}  # outline -> occurrences until `try_compiled` is called (again)
+        self.passes = 0  # that were counted
+        self.since: dict[int, int] = {}  # outline that has not been looked at -> the pass in which it came first
+
+    def serve(self, programs: dict[type, dict[int, list]]) -> None:
+        """Try these programs, by the class of the root and the outline, in this thread's passes."""
+        self.programs, self.by_outline = {}, {}
+        for root, outlines in programs.items():
+            all_of_root = [program for same in outlines.values() for program in same]
+            if len(all_of_root) <= _TRIED:
+                self.programs[root] = all_of_root
+            else:
+                self.by_outline.update(outlines)
+
+    def wait(self, outline: int, passes: int) -> None:
+        """Call `try_compiled` for an outline when it has come so often."""
+        self.waiting[outline] = passes
+
+    def recount(self) -> None:
+        """Forget how often outlines have come."""
+        self.waiting.clear()
+        self.since.clear()
+
+    def is_done(self, order: list[Node], leaves: Collection[Leaf], root: Any, g: Tensor) -> bool:
+        """Count a tape; whether a program, or what makes one, has done the pass."""
+        if not 3 <= len(order) <= _LONGEST:
+            return False
+        outline = hash((tuple(map(type, order)), tuple(map(_shape_of, order))))
+        for program in self.by_outline.get(outline, ()):
+            if program(root, g):
+                return True
+        self.passes += 1
+        left = self.waiting.get(outline)
+        if left is None:
+            if len(self.waiting) >= _OUTLINES:
+                self.recount()
+            left = _FIRST + max(0, len(order) - _LONG) // 8
+            self.since[outline] = self.passes
+        left -= 1
+        if left <= 0:
+            left = self._patience(outline, order, leaves)
+        if left > 0:
+            self.waiting[outline] = left
+            return False
+        compiled = try_compiled.value
+        return compiled is not None and compiled(outline, root, g)
+
+    def _patience(self, outline: int, order: list[Node], leaves: Collection[Leaf]) -> int:
+        """How many more occurrences an outline that has come often enough for others needs: looked at once."""
+        first = self.since.pop(outline, None)
+        if first is None or jit.always:
+            return 0
+        own = _FIRST + max(0, len(order) - _LONG) // 8
+        patience = _MORE if self.passes - first > _RARE * own else 0
+        if not self.programs and not self.by_outline:
+            run_ms = 0.01 * len(order) + 4e-6 * sum(_elements(node.shape) for node in (*order, *leaves))
+            if run_ms < _TINY_MS:
+                patience = max(patience, int(_LOADING_MS / run_ms))
+        return patience
+
+
+def _elements(shape: tuple | None) -> int:
+    """Of a node's result, or of all its results together."""
+    if shape is None:
+        return 0
+    return prod(shape) if all(type(n) is int for n in shape) else sum(map(_elements, shape))
+
+
+repeats = _Repeats()
