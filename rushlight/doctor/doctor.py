@@ -20,10 +20,21 @@ from .cuts import Cuts
 from .events import OF_EACH_STEP, Assign, Backward, Batch, Call, Clip, Epoch, Forward, Mode, Schedule, Step, Zero
 from .findings import Finding, Findings, Related
 from .history import History
+from .idle import idle_for
 from .latest import Latest
 from .ledger import Contribution, Entry, Ledger, Watched, stamp_of, writer_of
 from .lines import Lines
-from .places import Place, called_name, caller_of, here, is_caught_outside_loop, is_in_loop, own_code_called, returns
+from .places import (
+    Place,
+    assigned_name,
+    called_name,
+    caller_of,
+    here,
+    is_caught_outside_loop,
+    is_in_loop,
+    own_code_called,
+    returns,
+)
 from .tape import Tape, constant_factor
 
 __all__ = ["Doctor"]
@@ -91,6 +102,7 @@ class Doctor:
         self.checks = [make(self) for make in checks]
         self.awaited = {check.waits_for for check in self.checks} - {""}  # events that have not happened yet
         self.broken: set[Any] = set()  # checks that are off
+        self.idle: dict[tuple[str, Place], tuple[Place, str, str] | None] = {}  # by check and place of a suspicion
         self._subscribe()
         self.finished = False
         self.history = History(self)
@@ -237,6 +249,8 @@ class Doctor:
         if place is None:
             return None
         others = [Related(p, role) for p, role in related if p is not None]
+        if (idle := self._idle_for(check.name, place, others)) is not None:
+            place, message, mend = idle[0], f"{idle[1]}; so at line {place.line}: {message}", idle[2]
         finding = Finding(
             check.name,
             place,
@@ -257,6 +271,16 @@ class Doctor:
             if self.on_certain is not None:
                 self.on_certain(known)
         return known
+
+    def _idle_for(self, check: str, place: Place, others: list[Related]) -> tuple[Place, str, str] | None:
+        """(a statement without an effect that the suspicion comes from, what it is, what to write instead)."""
+        key = check, place
+        if key not in self.idle:
+            owner = assigned_name(place) if check == "scheduler-never-stepped" else ""
+            found = idle_for(check, place, [r.place for r in others], owner)
+            text = "" if found is None else found[0].text.partition("  #")[0]
+            self.idle[key] = None if found is None else (found[0], found[1].message(text), found[1].mend(text))
+        return self.idle[key]
 
     # ------------------------------------------------------------------------------------------ windows
 

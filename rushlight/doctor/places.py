@@ -516,16 +516,26 @@ def lines_of_operator(file: str, name: str) -> list[int]:
 
 def only_place_of(name: str, like: Place) -> Place | None:
     """The one statement of the program, of all its files, that calls an operator; None where there are several."""
-    files = {f for m in list(sys.modules.values()) if isinstance(f := getattr(m, "__file__", None), str)}
-    found = [
-        (file, line)
-        for file in {like.code.co_filename, *(f for f in files if f.endswith(".py") and is_of_program_file(f))}
-        for line in lines_of_operator(file, name)
-    ]
+    found = [(file, line) for file in files_of_program(like.code.co_filename) for line in lines_of_operator(file, name)]
     if len({(file, *statement(file, line)) for file, line in found}) != 1:
         return None
-    file, line = found[0]
+    return place_in_file(like, *found[0])
+
+
+def files_of_program(first: str) -> list[str]:
+    """The program's files that are loaded; the first, which may have no module, before the others."""
+    files = {f for m in list(sys.modules.values()) if isinstance(f := getattr(m, "__file__", None), str)}
+    return [first, *sorted(f for f in files if f != first and f.endswith(".py") and is_of_program_file(f))]
+
+
+def place_in_file(like: Place, file: str, line: int) -> Place:
+    """The statement at a line of any file of the program, that of another place mostly."""
     return place_in(like.code if file == like.code.co_filename else like.code.replace(co_filename=file), line)
+
+
+def is_in_function_of(place: Place, line: int) -> bool:
+    """Whether a line is in the function of a place, or of the whole file for one outside of functions."""
+    return _is_in(place.code, line)
 
 
 def limits_gradients(place: Place) -> bool:
