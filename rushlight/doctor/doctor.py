@@ -32,7 +32,10 @@ from .places import (
     here,
     is_caught_outside_loop,
     is_in_loop,
+    is_of_program,
+    is_with,
     own_code_called,
+    place_of,
     returns,
 )
 from .tape import Tape, constant_factor
@@ -795,6 +798,19 @@ class Doctor:
             self.happened("frozen")
             for handler in self.handlers["frozen"]:
                 self._tell(handler, here(2), tensor)
+
+    def grad_mode_set(self, mode: bool, /) -> None:
+        """`set_grad_enabled(mode)`: where it was called as a function, it holds until the next call."""
+        frame = sys._getframe(2)
+        if is_of_program(frame):
+            place = place_of(frame.f_code, frame.f_lasti)
+            self.lines.witness.switched_off = None if mode or is_with(place) else place
+
+    def refused(self, tensor: Tensor, error: Exception, /) -> None:
+        """An optimizer was given a tensor that is no leaf."""
+        with self.lock:
+            for handler in self.handlers["refused"]:
+                self._tell(handler, here(2), tensor, error)
 
     def differentiated(self, results: tuple, /) -> None:
         """What `grad()` returned."""

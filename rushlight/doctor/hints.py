@@ -201,7 +201,7 @@ class Hints:
 
     optimizer_made = grad_of_non_leaf = clipping = scaled = unscaling = scaler_updated = _nothing
     scheduler_made = scheduled = epoch_begins = batch = epoch_ends = mode_set = attribute_set = acts_by_mode = _nothing
-    frozen = differentiated = function_applied = _nothing
+    frozen = grad_mode_set = refused = differentiated = function_applied = _nothing
 
 
 def start_hints() -> None:

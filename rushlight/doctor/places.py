@@ -291,6 +291,11 @@ def no_grad_region(depth: int = 1) -> Place | None:
     return None
 
 
+def is_with(place: Place) -> bool:
+    """Whether a statement is a `with`."""
+    return any(isinstance(node, (ast.With, ast.AsyncWith)) for node in statements_at(place))
+
+
 class _LinePlace(Place):
     """A place known by its line only."""
 

@@ -33,6 +33,7 @@ class Witness:
         self.lines: dict[int, Place] = {}  # the time of a node -> its line
         self.outer_lines: dict[int, Place] = {}  # ... -> the call of the outermost module
         self.outer: Place | None = None
+        self.switched_off: Place | None = None  # where `set_grad_enabled(False)` was called as a function
         self.total = 0
         self.busy = False
 
@@ -113,7 +114,7 @@ class Witness:
                 seq,
             )
             if call.had_history and not has_history and not call.recording:
-                call.region = no_grad_region(3)
+                call.region = no_grad_region(3) or self.switched_off
             for r in results:
                 if r is not None:
                     self.made[id(r)] = index, weakref.ref(r)
