@@ -498,6 +498,20 @@ def layer_made_within(place: Place, *kinds: str) -> Place | None:
     return place_at_line(place, calls[0].lineno)
 
 
+def call_with(place: Place, keyword: str, names: tuple[str, ...]) -> Place | None:
+    """The call of one of these with such an argument, in a statement or alone in its function: `Bernoulli(logits=p)`."""
+    tree = parsed(place.code.co_filename)
+    calls = [
+        node.lineno
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.Call) and _last_name(node.func) in names and _is_in(place.code, node.lineno)
+        if any(k.arg == keyword for k in node.keywords)
+    ]
+    mine = [line for line in calls if place.line <= line <= place.end_line]
+    found = mine or calls
+    return place_at_line(place, found[0]) if len(set(found)) == 1 else None
+
+
 def _last_name(node: ast.expr) -> str:
     return (node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")).lower()
 

@@ -8,7 +8,7 @@ from typing import Any
 from ...core.tensor.node import Leaf
 from ...core.tensor.tensor import Tensor
 from ..events import Backward
-from ..places import layer_made_within
+from ..places import call_with, layer_made_within
 from ..tape import Tape, behind, inputs_of, kind_of, name_of, saved
 from . import Check
 
@@ -34,6 +34,7 @@ _SCORES = frozenset(
     ]
 )
 _LAYERS = ("linear", "addmm", "convolution")
+_DISTRIBUTIONS = ("bernoulli", "continuousbernoulli", "relaxedbernoulli", "geometric", "binomial", "negativebinomial")
 _SQUASHED = ("sigmoid", "softmax")
 
 
@@ -49,7 +50,11 @@ class WrongActivation(Check):
             loss_line = self.doctor.lines.of(loss, event.tape)
             source_line = self.doctor.lines.of(source, event.tape)
             place = (source_line if at_source else loss_line) or loss_line or event.place
-            if at_source:
+            named = call_with(loss_line, "logits", _DISTRIBUTIONS) if at_source and loss_line is not None else None
+            if named is not None:  # of a distribution
+                place, mend = named, f"pass them as probs=, or leave the {kind_of(source)} out"
+                message = f"logits= is given the probabilities of {kind_of(source)}, to which the sigmoid is applied once more"
+            elif at_source:
                 place = layer_made_within(place, *_SQUASHED) or place
             related = [(loss_line, "the loss"), (source_line, f"made by {kind_of(source)}")]
             self.doctor.report(self, place, message, mend, [r for r in related if r[0] is not place], after=1)
