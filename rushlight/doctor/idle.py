@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from .places import Place, files_of_program, is_in_function_of, parsed, place_in_file, statements_at
 
-__all__ = ["Idle", "idle_at", "idle_for", "idle_statements"]
+__all__ = ["Idle", "compared_flags", "idle_at", "idle_for", "idle_statements", "only_named"]
 
 _SHAPES = ("squeeze", "unsqueeze", "view", "view_as", "reshape", "flatten", "t", "transpose", "permute", "expand_as")
 
@@ -39,7 +39,6 @@ _EXPLAINS: dict[str, tuple[str, ...]] = {
     "nan-inf-grad": ("clamp", "clamp_min"),
     "wrong-activation": ("log_softmax", "softmax", "sigmoid"),
     "scheduler-never-stepped": ("step",),
-    "not-trained-param": ("step",),
 }
 """By check: the methods of which it is the consequence that they were not called, or that their result was dropped."""
 
@@ -99,6 +98,33 @@ def _idle(statement: ast.Expr) -> Idle | None:
     if isinstance(value.func, ast.Attribute) and value.func.attr in _ALL and not _ACTS.fullmatch(value.func.attr):
         return Idle(line, ast.unparse(value.func.value), value.func.attr, True)
     return None
+
+
+def only_named(method: str, like: Place) -> Place | None:
+    """The first statement of the program that names a method and does not call it."""
+    for file in files_of_program(like.code.co_filename):
+        for idle in idle_statements(file):
+            if idle.name == method and not idle.is_called:
+                return place_in_file(like, file, idle.line)
+    return None
+
+
+def compared_flags(like: Place) -> list[tuple[Place, str]]:
+    """The statements of the program that only compare a flag, `p.requires_grad == False`: (place, what is compared)."""
+    found = []
+    for file in files_of_program(like.code.co_filename):
+        if not re.search(r"\.requires_grad (==|is) ", "".join(linecache.getlines(file))):
+            continue
+        tree = parsed(file)
+        for node in ast.walk(tree) if tree is not None else ():
+            value = node.value if isinstance(node, ast.Expr) else None
+            if (
+                isinstance(value, ast.Compare)
+                and isinstance(value.left, ast.Attribute)
+                and value.left.attr == "requires_grad"
+            ):
+                found.append((place_in_file(like, file, value.lineno), ast.unparse(value.left)))
+    return found
 
 
 def idle_at(place: Place) -> Idle | None:

@@ -547,6 +547,12 @@ def files_of_program(first: str) -> list[str]:
     return [first, *sorted(f for f in files if f != first and f.endswith(".py") and is_of_program_file(f))]
 
 
+def attributes_of_program(like: Place) -> set[str]:
+    """The names of all attributes that the program's files read."""
+    trees = [tree for file in files_of_program(like.code.co_filename) if (tree := parsed(file)) is not None]
+    return {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+
 def place_in_file(like: Place, file: str, line: int) -> Place:
     """The statement at a line of any file of the program, that of another place mostly."""
     return place_in(like.code if file == like.code.co_filename else like.code.replace(co_filename=file), line)
