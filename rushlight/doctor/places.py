@@ -371,6 +371,32 @@ def written_in_place(function: Any) -> Place | None:
     return place_in(code, min(found)) if found else None
 
 
+def keeps_records(place: Place) -> bool:
+    """Whether a statement writes into an attribute that the rest of its function does not use: `self.seen[i] += 1`."""
+    written: set[str] = set()
+    for node in statements_at(place)[-1:]:
+        targets = getattr(node, "targets", [getattr(node, "target", None)])
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Call)
+            and isinstance(node.value.func, ast.Attribute)
+        ):
+            targets = [node.value.func.value]
+        for target in targets:
+            while isinstance(target, (ast.Subscript, ast.Call)):
+                target = target.value if isinstance(target, ast.Subscript) else getattr(target.func, "value", None)
+            if isinstance(target, ast.Attribute):
+                written.add(target.attr)
+    tree = parsed(place.code.co_filename)
+    others = {
+        node.attr
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.Attribute) and _is_in(place.code, node.lineno)
+        and not place.line <= node.lineno <= place.end_line
+    }  # fmt: skip
+    return bool(written) and not written & others
+
+
 def _is_in_place(name: str) -> bool:
     return name.endswith("_") and not name.endswith("__") and name not in ("requires_grad_", "retain_grad_")
 

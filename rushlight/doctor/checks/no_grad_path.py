@@ -83,7 +83,7 @@ class NoGradPath(Check):
         if region is None and (freeze := self._freeze()) is not None:
             self.doctor.report_if_uncaught(error, lambda: self._tell_of_freeze(event, *freeze), event.place)
             return
-        cut = self.doctor.lines.witness.cut_before(root)
+        cut = self._cut_before(root)
         if region is not None and (cut is None or not thread.state.grad):
             self.doctor.report_if_uncaught(error, lambda: self._tell_of_region(event, *region), event.place)
             return
@@ -112,6 +112,12 @@ class NoGradPath(Check):
                 after=1,
             )
 
+    def _cut_before(self, root: Any) -> Call | None:
+        """The cut on the way to a loss: of several that of tensors which an optimizer has, and not that of a teacher."""
+        witness = self.doctor.lines.witness
+        cuts = [c for c in witness.cuts_before([root]) if self.doctor.cuts.is_of_optimizer(c)]
+        return max(cuts, key=lambda call: call.index) if cuts else witness.cut_before(root)
+
     def _look_at_roots(self, event: Backward, error: BaseException) -> None:
         """A tensor that was cut off and then requires grad leads to nothing that a derivative may be taken by."""
         made = [t for t in event.roots if type(t._edge) is Leaf]
@@ -125,10 +131,10 @@ class NoGradPath(Check):
         if not event.accumulates or tape is None or not tape.roots:
             return
         if type(tape.roots[0]) is Leaf and all(type(edge) is Leaf for edge in tape.roots):
-            self.of_leaf = event, self.doctor.lines.witness.cut_before(event.roots[0])
+            self.of_leaf = event, self._cut_before(event.roots[0])
         elif tape.leaves and self._is_new(tape.leaves[0]) and all(map(self._is_new, tape.leaves)):
             made = next((t for leaf in tape.leaves if (t := leaf.ref()) is not None), None)
-            self.of_leaf = event, self.doctor.lines.witness.cut_before(made)
+            self.of_leaf = event, self._cut_before(made)
 
     def _is_new(self, leaf: Leaf) -> bool:
         """Whether a leaf is no parameter, and has never had a gradient: what the program has made of numbers, as it seems."""

@@ -106,6 +106,8 @@ class NotTrainedParam(Check):
 
     def _unused(self, trained: list[Any]) -> None:
         """In an optimizer that trains, but without a gradient ever."""
+        if self.doctor.findings.has("missing-create-graph"):
+            return  # which says why no gradient reaches them
         weights = {id(e.tensor) for e in self.doctor.ledger.alive() if e.total}
         for optimizer in trained:
             unused = [
