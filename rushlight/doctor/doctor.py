@@ -260,7 +260,7 @@ class Doctor:
             severity or check.severity,
             message,
             mend,
-            self.steps + 1,
+            max(1, self.steps + (not self.finished)),
             0,
             others,
             after,

@@ -476,6 +476,7 @@ def called_name(place: Place) -> str:
     return ""
 
 
+@cache
 def assigned_name(place: Place) -> str:
     """What the program calls the value that it makes at a place, without `self.`: `opt` of `self.opt = SGD(...)`.
 

@@ -164,11 +164,16 @@ class MissingEval(Check):
                 )
 
     def _tell(self, key: tuple[int, Place], calls: int, first: str = "") -> None:
+        kinds = self.kinds[key]
+        follows = [
+            *(["results are noisy"] if any("Norm" not in kind for kind in kinds) else ["results depend on the batch"]),
+            *(["batch norm learns from this data"] if any("Norm" in kind for kind in kinds) else []),
+        ]
         self.doctor.report(
             self,
             key[1],
-            f"{first}the model is called here without gradients while its {', '.join(self.kinds[key])} acts as in training "
-            f"({many(calls, 'call')}): results are noisy, and batch norm learns from this data",
+            f"{first}the model is called here without gradients while its {', '.join(kinds)} acts as in training "
+            f"({many(calls, 'call')}): {', and '.join(follows)}",
             "call model.eval() before the evaluation, and model.train() after it",
         )
 
