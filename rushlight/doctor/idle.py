@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from .places import Place, files_of_program, is_in_function_of, parsed, place_in_file, statements_at
 
-__all__ = ["Idle", "compared_flags", "idle_at", "idle_for", "idle_statements", "only_named"]
+__all__ = ["Idle", "compared_flags", "idle_at", "idle_for", "idle_statements", "misspelt_flags", "only_named"]
 
 _SHAPES = ("squeeze", "unsqueeze", "view", "view_as", "reshape", "flatten", "t", "transpose", "permute", "expand_as")
 
@@ -50,6 +50,9 @@ _MODES = ("no_grad", "inference_mode")
 _STATEMENT = re.compile(
     rf"^[ \t]*[\w.()\[\]\"']*\.?\b({'|'.join(map(re.escape, _ALL - {'/'}))})\b|^[ \t]*[\w.]+ / ", re.MULTILINE
 )
+
+
+_MISSPELT = re.compile(r"\.(requires?_?grads?|required_grads?|requires?_gradients?)\b(?<!\.requires_grad)")
 
 
 class Idle(NamedTuple):
@@ -124,6 +127,18 @@ def compared_flags(like: Place) -> list[tuple[Place, str]]:
                 and value.left.attr == "requires_grad"
             ):
                 found.append((place_in_file(like, file, value.lineno), ast.unparse(value.left)))
+    return found
+
+
+def misspelt_flags(like: Place) -> list[tuple[Place, str]]:
+    """The assignments of the program to an attribute that is nearly called `requires_grad`: (place, its name)."""
+    found = []
+    for file in files_of_program(like.code.co_filename):
+        tree = parsed(file) if _MISSPELT.search("".join(linecache.getlines(file))) else None
+        for node in ast.walk(tree) if tree is not None else ():
+            target = node.targets[0] if isinstance(node, ast.Assign) else None
+            if isinstance(target, ast.Attribute) and _MISSPELT.fullmatch(f".{target.attr}"):
+                found.append((place_in_file(like, file, target.lineno), target.attr))
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..events import Step
-from ..idle import compared_flags
+from ..idle import compared_flags, misspelt_flags
 from ..ledger import Entry
 from ..places import Place
 from ..words import many
@@ -54,6 +54,16 @@ class FrozenWrongly(Check):
                 place,
                 f"{text} is compared here, and not set: the tensors require grad as before",
                 "set it: p.requires_grad = False (or p.requires_grad_(False))",
+            )
+
+        for place, name in misspelt_flags(trained) if trained is not None else ():
+            if not any(hasattr(e.tensor, name) for e in self.doctor.ledger.alive()):
+                continue  # an attribute of an object of the program's own
+            self.doctor.report(
+                self,
+                place,
+                f"{name} is set here, an attribute of which nothing knows: the tensors require grad as before",
+                "the name is requires_grad: p.requires_grad = False",
             )
 
     def on_step(self, event: Step) -> None:

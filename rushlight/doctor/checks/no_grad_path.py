@@ -92,6 +92,18 @@ class NoGradPath(Check):
     def on_uncaught(self, error: BaseException) -> None:
         """A number has no `backward`: the loss was read from its tensor."""
         place = place_of_error(error)
+        if place is not None and "Inference tensors cannot be saved for backward" in str(error):
+            calls = self.doctor.lines.witness.calls
+            made = [c.region for c in calls if c.region is not None and "inference_mode" in c.region.text]
+            self.doctor.report(
+                self,
+                made[-1] if made else place,
+                f"what is computed here can never enter a graph, and line {place.line} trains with it",
+                "compute what is trained outside of inference_mode(); torch.no_grad() makes constants that a graph may use",
+                [(place, "uses it for a loss")],
+                after=1,
+            )
+            return
         if (
             place is None
             or not isinstance(error, AttributeError)

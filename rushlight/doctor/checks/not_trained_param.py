@@ -106,8 +106,8 @@ class NotTrainedParam(Check):
 
     def _unused(self, trained: list[Any]) -> None:
         """In an optimizer that trains, but without a gradient ever."""
-        if self.doctor.findings.has("missing-create-graph"):
-            return  # which says why no gradient reaches them
+        if self.doctor.findings.has("missing-create-graph") or self.doctor.findings.has("wrong-function"):
+            return  # which say why no gradient reaches them
         weights = {id(e.tensor) for e in self.doctor.ledger.alive() if e.total}
         for optimizer in trained:
             unused = [
@@ -133,7 +133,8 @@ class NotTrainedParam(Check):
                 cut = before.place
             owner, name = _owner_of(unused[0].tensor)
             where = cut or (assignment_of(owner, name) if owner is not None else None) or optimizer.place
-            what = "the forward cuts them off here" if cut is not None else "no forward has used them"
+            them = "them" if len(unused) > 1 else "it"
+            what = f"the forward cuts {them} off here" if cut is not None else f"no forward has used {them}"
             self.doctor.report(
                 self,
                 where,
@@ -141,7 +142,7 @@ class NotTrainedParam(Check):
                 f"got a gradient: {what}"
                 if len(unused) > 1
                 else f"{unused[0].label} never got a gradient: {what}",
-                "use them in the forward, do without the cut, or take them out of the optimizer",
+                f"use {them} in the forward, do without the cut, or take {them} out of the optimizer",
                 [(optimizer.place, "the optimizer")],
             )
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Any
 
+import numpy as np
+
 from ...core.tensor.node import Leaf
 from ...core.tensor.tensor import Tensor
 from ..events import Backward
-from ..places import call_with, layer_made_within
+from ..places import call_with, is_of_program, layer_made_within, place_of_error
 from ..tape import Tape, behind, inputs_of, kind_of, name_of, saved
 from . import Check
 
@@ -58,6 +60,32 @@ class WrongActivation(Check):
                 place = layer_made_within(place, *_SQUASHED) or place
             related = [(loss_line, "the loss"), (source_line, f"made by {kind_of(source)}")]
             self.doctor.report(self, place, message, mend, [r for r in related if r[0] is not place], after=1)
+
+    def on_uncaught(self, error: BaseException) -> None:
+        """binary_cross_entropy raises where it is given scores; of nan, too, which another check tells of."""
+        place = place_of_error(error)
+        if place is None or "all elements of input should be between 0 and 1" not in str(error) or _has_nan(error):
+            return
+        self.doctor.report(
+            self,
+            place,
+            "binary_cross_entropy expects probabilities, and is given scores",
+            "use binary_cross_entropy_with_logits (BCEWithLogitsLoss), which applies the sigmoid itself",
+            after=1,
+        )
+
+
+def _has_nan(error: BaseException) -> bool:
+    """Whether a tensor in the frames of this package that raised an error is not finite."""
+    link, found = error.__traceback__, False
+    while link is not None:
+        if not is_of_program(link.tb_frame):
+            values = [getattr(v, "_array", v) for v in link.tb_frame.f_locals.values()]
+            found = found or any(
+                isinstance(a, np.ndarray) and a.dtype.kind == "f" and np.isnan(a).any() for a in values
+            )
+        link = link.tb_next
+    return found
 
 
 def _faults(tape: Tape) -> Iterator[tuple[Any, Any, bool, str, str]]:

@@ -349,6 +349,8 @@ def _operands(value: ast.expr) -> list[ast.expr]:
 
 
 def _frozen(finding: Finding) -> Edit | None:
+    if finding.mend.startswith("the name is"):
+        return _replaced(finding, rf"\.{finding.message.split()[0]}\b", ".requires_grad")
     if finding.mend.startswith("set it"):
         return _replaced(finding, r"\.requires_grad (?:==|is) (True|False)", r".requires_grad = \1")
     if finding.mend.startswith("call the method"):
