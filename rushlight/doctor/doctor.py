@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from ..core.dispatch.extension_points import module_caller, training_observer
+from ..core.dispatch.extension_points import distributed, module_caller, training_observer
 from ..core.dispatch.mode import thread
 from ..core.tensor.tensor import Tensor
 from . import names
@@ -68,6 +68,7 @@ class _Thread(threading.local):
         self.step: Any = None
         self.scaler_step: Any = None
         self.module: Any = None  # the outermost that is being called
+        self.outer: Place | None = None  # its call
         self.layers: list[Any] = []  # of the running call of a module: those that act as in training
 
 
@@ -78,7 +79,7 @@ class Doctor:
         self.ledger = Ledger()
         self.cuts = Cuts(self.ledger)
         self.findings = Findings()
-        self.lines = Lines(self._called)
+        self.lines = Lines(self._called, lambda: self.here.outer)
         self.optimizers: list[Watched] = []
         self.made = 0  # optimizers
         self.backwards = 0
@@ -295,6 +296,8 @@ class Doctor:
 
     def _window_over(self) -> None:
         """A step has ended: one window less in which lines are taken."""
+        if distributed.value is not None:
+            self.happened("distributed")
         self.lines.window_over(self.steps)
         self.cuts.window_over()
 
@@ -324,7 +327,8 @@ class Doctor:
             yield
             return
         here_now.backward = event
-        self.lines.pause()  # again: a check may have asked for lines just now, and the backward is to run as without the doctor
+        if self.lines.windows:
+            self.lines.pause()  # again: a check may have asked for lines just now, and the backward is to run as without the doctor
         try:
             yield
         except BaseException as error:
@@ -496,6 +500,8 @@ class Doctor:
                 watched.models = names.models_of({id(e.ref()) for e in watched.entries})
             if not self.steps:
                 self.lines.begin(self.made)
+            if distributed.value is not None:
+                self.happened("distributed")
             self.emit("optimizer", watched)
 
     @contextmanager
@@ -517,7 +523,8 @@ class Doctor:
                 self._look_at_gradients(event)
                 self.history.note_step(event)
                 self.emit("step", event)
-                self.lines.pause()
+                if self.lines.windows:
+                    self.lines.pause()  # again, as above
         try:
             yield
         finally:
@@ -777,12 +784,11 @@ class Doctor:
         self.latest.note(module, self.steps)
         here_now.module = module
         here_now.layers = []
-        self.lines.witness.outer = place
+        here_now.outer = place
         try:
             result = call(module, hooked, args, kwargs)
         finally:
-            here_now.module = None
-            self.lines.witness.outer = None
+            here_now.module = here_now.outer = None
         if place is not None and here_now.backward is None and os.getpid() == self.process:
             with self.lock:
                 self.history.note("forward", place, recording=thread.state.grad, training=bool(module.training))

@@ -88,6 +88,8 @@ def _of_mask(node: Any, index: int) -> Any:
 
 def _of_factor(node: Any, index: int) -> Any:
     factor = _value(node, "y" if index == 0 else "x")
+    if isinstance(factor, (int, float)):
+        return factor == 0
     return isinstance(factor, np.ndarray) and factor.dtype.kind in "fb" and bool(factor.size) and not factor.any()
 
 

@@ -27,12 +27,12 @@ class LeafRebound(Check):
 
     name = "leaf-rebound"
     severity = "error"
+    waits_for = "rebound"
 
     def __init__(self, doctor):
         super().__init__(doctor)
         self.under_no_grad: set[Place] = set()  # updates that rebind, which leave a tensor without requires_grad
         self.rebound: dict[Place, _Rebound] = {}  # the same, as they were seen
-        self.before: Place | None = None  # the last backward
 
     def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
         """Under no_grad, where the name is a loop's variable: what is computed is dropped at once."""
@@ -54,7 +54,8 @@ class LeafRebound(Check):
         """One run of such an update: the last of its results is what the name then refers to."""
         if not results or not any(f"{name}.grad" in place.text for name in names_given(place)):
             return
-        known = self.rebound.setdefault(place, _Rebound(self.before))
+        known = self.rebound.setdefault(place, _Rebound(self.doctor.cuts.latest))
+        self.doctor.happened("rebound")
         known.runs.add(self.doctor.backwards)
         known.made = weakref.ref(results[0])
 
@@ -63,7 +64,6 @@ class LeafRebound(Check):
             made = known.made()
             if made is not None and made._edge is None and event.place is known.before:
                 known.later += 1
-        self.before = event.place
 
     def finish(self) -> None:
         """An update that ran once, and no more after the next backward of the same statement: an error was caught, as it seems."""

@@ -82,7 +82,7 @@ class MissingEval(Check):
         if layers and not any(
             self.set_to_eval.get(id(m)) for m in layers
         ):  # else they were set to train again: samples
-            call = self.doctor.lines.witness.outer or place
+            call = self.doctor.here.outer or place
             if call is not None and not thread.state.grad:
                 kinds = sorted({type(m).__name__ for m in layers})
                 self.flagged.add((id(module), call))

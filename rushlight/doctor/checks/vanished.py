@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from ...core.tensor.node import Leaf
 from .. import names
 from ..events import Backward, Step
 from ..gates import closed_gates
@@ -72,7 +73,7 @@ class Vanished(Check):
 
     def _follow(self, entry: Entry, leaf: Any, tape: Tape) -> None:
         """Find the operator that stops a tensor's gradient, and its line."""
-        gates = closed_gates(tape, leaf)
+        gates = [gate for gate in closed_gates(tape, leaf)[:1] if self._is_in_the_loss(gate, tape)]
         place = self.doctor.lines.of(gates[0], tape) if gates else None
         self.wanted[id(entry)] += 1
         if place is not None:
@@ -81,6 +82,19 @@ class Vanished(Check):
             del self.wanted[id(entry)]
         elif gates:
             self.doctor.lines.ask(2)
+
+    def _is_in_the_loss(self, gate: Any, tape: Tape) -> bool:
+        """Whether no parameter enters after an operator: it is no part of the model."""
+        waiting, seen = [gate], {gate}
+        while waiting:
+            for user, _ in tape.users(waiting.pop()):
+                leaves = [t for e in user.edges if type(e) is Leaf and (t := e.ref()) is not None]
+                if any(self.doctor.ledger.entry(t).owners for t in leaves):
+                    return False
+                if user not in seen:
+                    seen.add(user)
+                    waiting.append(user)
+        return True
 
     def on_step(self, event: Step) -> None:
         if event.optimizer is None or (event.optimizer.steps > 50 and event.optimizer.steps % _EVERY):
@@ -118,17 +132,13 @@ class Vanished(Check):
             )
             return
         gate, name = self.gates.get(id(first), (None, ""))
-        if (
-            gate is not None
-            and gate.code.co_name != "forward"
-            and gate.line != (place.line if place is not None else 0)
-        ):
+        if gate is not None and gate.line != (place.line if place is not None else 0):
             self.doctor.report(
                 self,
                 gate,
                 f"{first.label} has received only zeros, in {self.zeros[id(first)]} of {many(self.looks[id(first)], 'step')}: all elements "
                 f"are on the flat side of {name}() here, so no gradient comes through",
-                "look at the sign and the size of what is compared with the limit: here the loss says of every sample that nothing is to do",
+                "look at the sign and the size of what is compared with its limit: the loss finds nothing to do in any sample",
             )
             return
         others = f", as {many(len(dead) - 1, 'other tensor')}" if len(dead) > 1 else ""
