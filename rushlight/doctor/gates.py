@@ -77,8 +77,8 @@ def _out_of(lower: str, upper: str) -> Callable[[Any, int], Any]:
 
 
 def _of_condition(node: Any, index: int) -> Any:
-    condition = _value(node, "condition")
-    return isinstance(condition, np.ndarray) and not (condition if index == 0 else ~condition).any()
+    condition = _value(node, "condition")  # the first input
+    return isinstance(condition, np.ndarray) and index > 0 and not (condition if index == 1 else ~condition).any()
 
 
 def _of_mask(node: Any, index: int) -> Any:
