@@ -63,6 +63,11 @@ class Cuts:
             if len(cut.entries) < _MOST:
                 cut.entries |= self.waiting.get(call.index, set())
 
+    def is_of_optimizer(self, call: Call) -> bool:
+        """Whether a call of this window cuts off a tensor that an optimizer has."""
+        entries = self.waiting.get(call.index, set())
+        return any(id(e) in entries and e.owners for e in self.ledger.entries.values()) if entries else False
+
     def window_over(self) -> None:
         """The calls of this window are forgotten."""
         self.waiting.clear()

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from ..core.dispatch.extension_points import module_caller, training_observer
+from ..core.dispatch.extension_points import distributed, module_caller, training_observer
 from ..core.dispatch.mode import thread
 from ..core.tensor.tensor import Tensor
 from . import names
@@ -20,10 +20,24 @@ from .cuts import Cuts
 from .events import OF_EACH_STEP, Assign, Backward, Batch, Call, Clip, Epoch, Forward, Mode, Schedule, Step, Zero
 from .findings import Finding, Findings, Related
 from .history import History
+from .idle import idle_for
 from .latest import Latest
 from .ledger import Contribution, Entry, Ledger, Watched, stamp_of, writer_of
 from .lines import Lines
-from .places import Place, called_name, caller_of, here, is_caught_outside_loop, is_in_loop, own_code_called, returns
+from .places import (
+    Place,
+    assigned_name,
+    called_name,
+    caller_of,
+    here,
+    is_caught_outside_loop,
+    is_in_loop,
+    is_of_program,
+    is_with,
+    own_code_called,
+    place_of,
+    returns,
+)
 from .tape import Tape, constant_factor
 
 __all__ = ["Doctor"]
@@ -54,6 +68,7 @@ class _Thread(threading.local):
         self.step: Any = None
         self.scaler_step: Any = None
         self.module: Any = None  # the outermost that is being called
+        self.outer: Place | None = None  # its call
         self.layers: list[Any] = []  # of the running call of a module: those that act as in training
 
 
@@ -64,7 +79,7 @@ class Doctor:
         self.ledger = Ledger()
         self.cuts = Cuts(self.ledger)
         self.findings = Findings()
-        self.lines = Lines(self._called)
+        self.lines = Lines(self._called, lambda: self.here.outer)
         self.optimizers: list[Watched] = []
         self.made = 0  # optimizers
         self.backwards = 0
@@ -91,6 +106,7 @@ class Doctor:
         self.checks = [make(self) for make in checks]
         self.awaited = {check.waits_for for check in self.checks} - {""}  # events that have not happened yet
         self.broken: set[Any] = set()  # checks that are off
+        self.idle: dict[tuple[str, Place], tuple[Place, str, str] | None] = {}  # by check and place of a suspicion
         self._subscribe()
         self.finished = False
         self.history = History(self)
@@ -237,13 +253,15 @@ class Doctor:
         if place is None:
             return None
         others = [Related(p, role) for p, role in related if p is not None]
+        if (idle := self._idle_for(check.name, place, others)) is not None:
+            place, message, mend = idle[0], f"{idle[1]}; so at line {place.line}: {message}", idle[2]
         finding = Finding(
             check.name,
             place,
             severity or check.severity,
             message,
             mend,
-            self.steps + 1,
+            max(1, self.steps + (not self.finished)),
             0,
             others,
             after,
@@ -258,6 +276,16 @@ class Doctor:
                 self.on_certain(known)
         return known
 
+    def _idle_for(self, check: str, place: Place, others: list[Related]) -> tuple[Place, str, str] | None:
+        """(a statement without an effect that the suspicion comes from, what it is, what to write instead)."""
+        key = check, place
+        if key not in self.idle:
+            owner = assigned_name(place) if check == "scheduler-never-stepped" else ""
+            found = idle_for(check, place, [r.place for r in others], owner)
+            text = "" if found is None else found[0].text.partition("  #")[0]
+            self.idle[key] = None if found is None else (found[0], found[1].message(text), found[1].mend(text))
+        return self.idle[key]
+
     # ------------------------------------------------------------------------------------------ windows
 
     def _called(self, call: Call, inputs: tuple, results: tuple) -> None:
@@ -268,6 +296,8 @@ class Doctor:
 
     def _window_over(self) -> None:
         """A step has ended: one window less in which lines are taken."""
+        if distributed.value is not None:
+            self.happened("distributed")
         self.lines.window_over(self.steps)
         self.cuts.window_over()
 
@@ -297,7 +327,8 @@ class Doctor:
             yield
             return
         here_now.backward = event
-        self.lines.pause()  # again: a check may have asked for lines just now, and the backward is to run as without the doctor
+        if self.lines.windows:
+            self.lines.pause()  # again: a check may have asked for lines just now, and the backward is to run as without the doctor
         try:
             yield
         except BaseException as error:
@@ -469,6 +500,8 @@ class Doctor:
                 watched.models = names.models_of({id(e.ref()) for e in watched.entries})
             if not self.steps:
                 self.lines.begin(self.made)
+            if distributed.value is not None:
+                self.happened("distributed")
             self.emit("optimizer", watched)
 
     @contextmanager
@@ -490,7 +523,8 @@ class Doctor:
                 self._look_at_gradients(event)
                 self.history.note_step(event)
                 self.emit("step", event)
-                self.lines.pause()
+                if self.lines.windows:
+                    self.lines.pause()  # again, as above
         try:
             yield
         finally:
@@ -750,12 +784,11 @@ class Doctor:
         self.latest.note(module, self.steps)
         here_now.module = module
         here_now.layers = []
-        self.lines.witness.outer = place
+        here_now.outer = place
         try:
             result = call(module, hooked, args, kwargs)
         finally:
-            here_now.module = None
-            self.lines.witness.outer = None
+            here_now.module = here_now.outer = None
         if place is not None and here_now.backward is None and os.getpid() == self.process:
             with self.lock:
                 self.history.note("forward", place, recording=thread.state.grad, training=bool(module.training))
@@ -771,6 +804,19 @@ class Doctor:
             self.happened("frozen")
             for handler in self.handlers["frozen"]:
                 self._tell(handler, here(2), tensor)
+
+    def grad_mode_set(self, mode: bool, /) -> None:
+        """`set_grad_enabled(mode)`: where it was called as a function, it holds until the next call."""
+        frame = sys._getframe(2)
+        if is_of_program(frame):
+            place = place_of(frame.f_code, frame.f_lasti)
+            self.lines.witness.switched_off = None if mode or is_with(place) else place
+
+    def refused(self, tensor: Tensor, error: Exception, /) -> None:
+        """An optimizer was given a tensor that is no leaf."""
+        with self.lock:
+            for handler in self.handlers["refused"]:
+                self._tell(handler, here(2), tensor, error)
 
     def differentiated(self, results: tuple, /) -> None:
         """What `grad()` returned."""

@@ -19,6 +19,7 @@ from ..core.dispatch.extension_points import training_observer
 from ..core.tensor.node import Leaf
 from ..core.tensor.storage import storage_of
 from ..core.tensor.tensor import Tensor
+from .idle import idle_for
 from .ledger import mark_of
 from .places import Place, here
 
@@ -69,6 +70,9 @@ class Hints:
         if count < 2 or name in self.told or place is None:
             return
         self.told.add(name)
+        if (found := idle_for(name, place, [])) is not None:
+            said = found[1].message(found[0].text.partition("  #")[0])
+            place, message = found[0], f"{said}; so at line {place.line}: {message}"
         text = f"{message} (rushlight explain {name})"
         warnings.warn_explicit(text, GradientWarning, place.file, place.line, registry={})
 
@@ -197,7 +201,7 @@ class Hints:
 
     optimizer_made = grad_of_non_leaf = clipping = scaled = unscaling = scaler_updated = _nothing
     scheduler_made = scheduled = epoch_begins = batch = epoch_ends = mode_set = attribute_set = acts_by_mode = _nothing
-    frozen = differentiated = function_applied = _nothing
+    frozen = grad_mode_set = refused = differentiated = function_applied = _nothing
 
 
 def start_hints() -> None:

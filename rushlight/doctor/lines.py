@@ -26,10 +26,13 @@ _MOST_CALLS = 20_000  # of operators for each step, after which lines are taken 
 
 
 class Lines:
-    """Of one doctor. windows: in how many, with this one, lines are taken. known: by the kinds of a tape, for each of its nodes."""
+    """Of one doctor. windows: in how many, with this one, lines are taken. known: by the kinds of a tape, for each of its nodes.
 
-    def __init__(self, called: Callable[[Call, tuple, tuple], None]) -> None:
-        self.called = called
+    called: is told of each call. outer: the statement that called the outermost module, while one is running.
+    """
+
+    def __init__(self, called: Callable[[Call, tuple, tuple], None], outer: Callable[[], Place | None]) -> None:
+        self.called, self.outer = called, outer
         self.windows = _FIRST_WINDOWS
         self.known: dict[int, list[Place | None]] = {}
         self.steps = 0
@@ -42,7 +45,7 @@ class Lines:
         """This thread's."""
         found = getattr(self._here, "witness", None)
         if found is None:
-            found = self._here.witness = Witness(self._told)
+            found = self._here.witness = Witness(self._told, self.outer)
         return found
 
     def _told(self, call: Call, inputs: tuple, results: Any) -> None:

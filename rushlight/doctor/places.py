@@ -291,6 +291,11 @@ def no_grad_region(depth: int = 1) -> Place | None:
     return None
 
 
+def is_with(place: Place) -> bool:
+    """Whether a statement is a `with`."""
+    return any(isinstance(node, (ast.With, ast.AsyncWith)) for node in statements_at(place))
+
+
 class _LinePlace(Place):
     """A place known by its line only."""
 
@@ -364,6 +369,32 @@ def written_in_place(function: Any) -> Place | None:
         if isinstance(node, ast.AugAssign) or stores or (is_simple and any(_is_in_place(f.attr) for f in calls)):
             found.append(node.lineno)
     return place_in(code, min(found)) if found else None
+
+
+def keeps_records(place: Place) -> bool:
+    """Whether a statement writes into an attribute that the rest of its function does not use: `self.seen[i] += 1`."""
+    written: set[str] = set()
+    for node in statements_at(place)[-1:]:
+        targets = getattr(node, "targets", [getattr(node, "target", None)])
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Call)
+            and isinstance(node.value.func, ast.Attribute)
+        ):
+            targets = [node.value.func.value]
+        for target in targets:
+            while isinstance(target, (ast.Subscript, ast.Call)):
+                target = target.value if isinstance(target, ast.Subscript) else getattr(target.func, "value", None)
+            if isinstance(target, ast.Attribute):
+                written.add(target.attr)
+    tree = parsed(place.code.co_filename)
+    others = {
+        node.attr
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.Attribute) and _is_in(place.code, node.lineno)
+        and not place.line <= node.lineno <= place.end_line
+    }  # fmt: skip
+    return bool(written) and not written & others
 
 
 def _is_in_place(name: str) -> bool:
@@ -445,6 +476,7 @@ def called_name(place: Place) -> str:
     return ""
 
 
+@cache
 def assigned_name(place: Place) -> str:
     """What the program calls the value that it makes at a place, without `self.`: `opt` of `self.opt = SGD(...)`.
 
@@ -493,6 +525,20 @@ def layer_made_within(place: Place, *kinds: str) -> Place | None:
     return place_at_line(place, calls[0].lineno)
 
 
+def call_with(place: Place, keyword: str, names: tuple[str, ...]) -> Place | None:
+    """The call of one of these with such an argument, in a statement or alone in its function: `Bernoulli(logits=p)`."""
+    tree = parsed(place.code.co_filename)
+    calls = [
+        node.lineno
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.Call) and _last_name(node.func) in names and _is_in(place.code, node.lineno)
+        if any(k.arg == keyword for k in node.keywords)
+    ]
+    mine = [line for line in calls if place.line <= line <= place.end_line]
+    found = mine or calls
+    return place_at_line(place, found[0]) if len(set(found)) == 1 else None
+
+
 def _last_name(node: ast.expr) -> str:
     return (node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")).lower()
 
@@ -516,16 +562,32 @@ def lines_of_operator(file: str, name: str) -> list[int]:
 
 def only_place_of(name: str, like: Place) -> Place | None:
     """The one statement of the program, of all its files, that calls an operator; None where there are several."""
-    files = {f for m in list(sys.modules.values()) if isinstance(f := getattr(m, "__file__", None), str)}
-    found = [
-        (file, line)
-        for file in {like.code.co_filename, *(f for f in files if f.endswith(".py") and is_of_program_file(f))}
-        for line in lines_of_operator(file, name)
-    ]
+    found = [(file, line) for file in files_of_program(like.code.co_filename) for line in lines_of_operator(file, name)]
     if len({(file, *statement(file, line)) for file, line in found}) != 1:
         return None
-    file, line = found[0]
+    return place_in_file(like, *found[0])
+
+
+def files_of_program(first: str) -> list[str]:
+    """The program's files that are loaded; the first, which may have no module, before the others."""
+    files = {f for m in list(sys.modules.values()) if isinstance(f := getattr(m, "__file__", None), str)}
+    return [first, *sorted(f for f in files if f != first and f.endswith(".py") and is_of_program_file(f))]
+
+
+def attributes_of_program(like: Place) -> set[str]:
+    """The names of all attributes that the program's files read."""
+    trees = [tree for file in files_of_program(like.code.co_filename) if (tree := parsed(file)) is not None]
+    return {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+
+def place_in_file(like: Place, file: str, line: int) -> Place:
+    """The statement at a line of any file of the program, that of another place mostly."""
     return place_in(like.code if file == like.code.co_filename else like.code.replace(co_filename=file), line)
+
+
+def is_in_function_of(place: Place, line: int) -> bool:
+    """Whether a line is in the function of a place, or of the whole file for one outside of functions."""
+    return _is_in(place.code, line)
 
 
 def limits_gradients(place: Place) -> bool:

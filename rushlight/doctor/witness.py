@@ -26,13 +26,13 @@ _MOST = 50_000  # calls that are remembered
 class Witness:
     """Of one thread: the calls since the last step, and the line of each node of the tape."""
 
-    def __init__(self, tell: Callable[[Call, tuple, Any], None]) -> None:
-        self.tell = tell
+    def __init__(self, tell: Callable[[Call, tuple, Any], None], outer: Callable[[], Place | None]) -> None:
+        self.tell, self.outer = tell, outer
         self.calls: list[Call] = []
         self.made: dict[int, tuple[int, Any]] = {}  # the identity of a call's result -> (its index, a weak reference)
         self.lines: dict[int, Place] = {}  # the time of a node -> its line
         self.outer_lines: dict[int, Place] = {}  # ... -> the call of the outermost module
-        self.outer: Place | None = None
+        self.switched_off: Place | None = None  # where `set_grad_enabled(False)` was called as a function
         self.total = 0
         self.busy = False
 
@@ -89,6 +89,7 @@ class Witness:
                 self.forget()
             index = len(self.calls)
             seq, has_history = 0, False
+            outer = self.outer()
             for r in results:
                 edge = getattr(r, "_edge", None)
                 if type(edge) is Output:
@@ -98,8 +99,8 @@ class Witness:
                     if type(edge) is not Leaf:
                         seq = edge.seq
                         self.lines[seq] = place
-                        if self.outer is not None:
-                            self.outer_lines[seq] = self.outer
+                        if outer is not None:
+                            self.outer_lines[seq] = outer
             tensors = [t for t in inputs if hasattr(t, "_edge")]
             call = Call(
                 index,
@@ -113,7 +114,7 @@ class Witness:
                 seq,
             )
             if call.had_history and not has_history and not call.recording:
-                call.region = no_grad_region(3)
+                call.region = no_grad_region(3) or self.switched_off
             for r in results:
                 if r is not None:
                     self.made[id(r)] = index, weakref.ref(r)

@@ -201,7 +201,10 @@ class Optimizer:
         if not isinstance(param, Tensor):
             raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(param)}")
         if not self.defaults.get("differentiable", None) and not (param.is_leaf or param.retains_grad):
-            raise ValueError("can't optimize a non-leaf Tensor")
+            error = ValueError("can't optimize a non-leaf Tensor")
+            if (observer := training_observer.value) is not None:
+                observer.refused(param, error)
+            raise error
 
     def _check_against_groups(self, param_group: dict[str, Any]) -> None:
         named = "param_names" in param_group

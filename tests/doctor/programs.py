@@ -37,6 +37,7 @@ def run(path, source):
                 exec(compile(source, str(path), "exec"), names)
         except (Exception, SystemExit) as e:
             error = f"{type(e).__name__}: {e}"
+    rushlight.set_grad_enabled(True)  # which a program may have left off
     names.clear()
     edits = {f.check: edit for f in report.findings if (edit := edit_of(f)) is not None}
     return {

@@ -39,6 +39,12 @@ def test_hint(name, tmp_path):
     assert f"train.py:{line}: GradientWarning:" in said and f"rushlight explain {name}" in said
 
 
+def test_the_line_is_that_of_the_method_that_is_only_named(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + LOSS + "    o.zero_grad\n    loss.backward()\n    o.step()\n")
+    assert "train.py:6: GradientWarning: o.zero_grad is only named here, and not called; so at line 7:" in _run(path)
+
+
 TWO = HEAD.replace("for i", "d = torch.nn.Linear(1, 1)\no_d = torch.optim.SGD(d.parameters(), lr=0.1)\nfor i") + (
     "    x = torch.ones(3, 2)\n{}    (d(m(x).detach()) - 1).pow(2).mean().backward()\n    o_d.step()\n"
     "    o.zero_grad()\n    d(m(x)).mean().backward()\n    o.step()\n"

@@ -275,6 +275,14 @@ class TrainingObserver(Protocol):
         """`requires_grad_(False)` of a leaf that required grad."""
         ...
 
+    def grad_mode_set(self, mode: bool, /) -> None:
+        """`set_grad_enabled(mode)`, called as a function or at the beginning of a `with`."""
+        ...
+
+    def refused(self, tensor: Any, error: Exception, /) -> None:
+        """An optimizer is about to raise this, since it was given a tensor that is no leaf."""
+        ...
+
     def differentiated(self, results: tuple, /) -> None:
         """What `grad()` returns."""
         ...
@@ -298,7 +306,7 @@ training_observer: Slot[TrainingObserver] = Slot()
 """Read at each of these events, none of which is a call of an operator.
 Read by `autograd/backward.py`, `autograd/function.py`, `core/tensor/tensor.py` (`.grad` is set, or read where there is none),
 `nn/parameter.py` (gradients are cleared), `nn/utils/clip_grad.py`, `nn/modules/module.py` (modes), `nn/modules/batchnorm.py`,
-`nn/modules/rnn.py`, `ops/random/sample.py`, `optim/optimizer.py`, `optim/lr_scheduler/base.py`, `amp/grad_scaler.py`, `utils/data/dataloader.py`,
+`nn/modules/rnn.py`, `ops/random/sample.py`, `core/dispatch/mode.py`, `optim/optimizer.py`, `optim/lr_scheduler/base.py`, `amp/grad_scaler.py`, `utils/data/dataloader.py`,
 `utils/data/iterator.py` and `compile/jit/step.py`; by `doctor/doctor.py`, `doctor/session.py` and `doctor/hints.py`, since there is one at a time.
 Filled by `doctor/doctor.py`, `doctor/session.py` and `doctor/hints.py`, while a program is watched. Costs: 2 to 5 ns for each event.
 """
@@ -329,4 +337,4 @@ Costs: nothing in eager calls."""
 distributed: Slot[ModuleType] = Slot()
 """`rushlight.distributed`: empty as long as the program has not loaded it, and so has made no process group.
 Read by `nn/modules/batchnorm.py` (each forward of SyncBatchNorm), `nn/parallel/distributed.py` and
-`utils/data/distributed.py` (where they are made). Filled by `distributed/__init__.py`. Costs: nothing in eager calls."""
+`utils/data/distributed.py` (where they are made), and by `doctor/doctor.py` (each step, while a program is watched). Filled by `distributed/__init__.py`. Costs: nothing in eager calls."""

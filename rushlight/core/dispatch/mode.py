@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..warn import warn
+from .extension_points import training_observer
 
 in_kernel: contextvars.ContextVar[bool] = contextvars.ContextVar("in_kernel", default=False)  # True below `State.run`
 
@@ -275,6 +276,9 @@ class set_grad_enabled(_Context):
             raise TypeError(
                 f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
             )
+        observer = training_observer.value
+        if observer is not None:
+            observer.grad_mode_set(mode)
         state = thread.state
         self.mode, self.prev = mode, state.grad
         self._before = (state.grad, state.inference)

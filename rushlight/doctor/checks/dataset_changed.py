@@ -10,7 +10,7 @@ import numpy as np
 from ...core.tensor.tensor import Tensor
 from ..events import Batch, Epoch
 from ..ledger import mark_of, writer_of
-from ..places import Place, written_in_place
+from ..places import Place, keeps_records, written_in_place
 from . import Check
 
 
@@ -45,7 +45,9 @@ class DatasetChanged(Check):
             if passes >= 2:
                 dataset = getattr(iterators[-1], "_dataset", None) if iterators else None
                 place = written_in_place(getattr(type(dataset), "__getitem__", None))
-                if place is not None:  # else the loop writes it, such as the priorities of a replay buffer
+                if place is not None and not keeps_records(
+                    place
+                ):  # else the loop writes it, such as the priorities of a replay buffer
                     self._tell(event, place, f"an array of the dataset, of shape {list(array.shape)}")
                     return
 
@@ -58,6 +60,8 @@ class DatasetChanged(Check):
             now = mark_of(tensor)
             if now != mark and now[1] is not None and now[0] == mark[0]:
                 place = writer_of(tensor) or event.place
+                if keeps_records(place):
+                    continue
                 self._tell(event, place, f"a tensor of the dataset, of shape {list(tensor.shape)}")
                 return
 

@@ -14,6 +14,7 @@ class DdpNoSync(Check):
 
     name = "ddp-no-sync"
     severity = "warning"
+    waits_for = "distributed"
 
     def __init__(self, doctor):
         super().__init__(doctor)

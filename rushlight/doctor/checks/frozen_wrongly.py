@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..events import Step
+from ..idle import compared_flags, misspelt_flags
 from ..ledger import Entry
 from ..places import Place
 from ..words import many
@@ -41,6 +42,29 @@ class FrozenWrongly(Check):
     def on_frozen(self, place: Place | None, tensor: Any) -> None:
         if place is not None and tensor._grad is not None:
             self.places[id(self.doctor.ledger.entry(tensor))] = place
+
+    def finish(self) -> None:
+        """A comparison in place of an assignment: the tensors go on training, so nothing else is to be seen of it."""
+        trained = next(
+            (o.step_place for o in self.doctor.optimizers if o.steps >= 2 and o.step_place is not None), None
+        )
+        for place, text in compared_flags(trained) if trained is not None else ():
+            self.doctor.report(
+                self,
+                place,
+                f"{text} is compared here, and not set: the tensors require grad as before",
+                "set it: p.requires_grad = False (or p.requires_grad_(False))",
+            )
+
+        for place, name in misspelt_flags(trained) if trained is not None else ():
+            if not any(hasattr(e.tensor, name) for e in self.doctor.ledger.alive()):
+                continue  # an attribute of an object of the program's own
+            self.doctor.report(
+                self,
+                place,
+                f"{name} is set here, an attribute of which nothing knows: the tensors require grad as before",
+                "the name is requires_grad: p.requires_grad = False",
+            )
 
     def on_step(self, event: Step) -> None:
         if event.optimizer is None or not self.places:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
-from ..events import Call
-from ..places import Place, drops_loop_variable, names_given, place_of_error, rebinds
+from ..events import Backward, Call
+from ..places import Place, drops_loop_variable, enclosing_loop, names_given, place_of_error, rebinds
 from . import Check
+
+
+class _Rebound:
+    """An update that gives a parameter's name to a tensor without requires_grad.
+
+    before: the backward before it; runs: how many backwards had been made at each run of it; made: the tensor, weakly; later: how often that
+    backward ran again while the tensor was there and required no grad.
+    """
+
+    def __init__(self, before: Place | None) -> None:
+        self.before, self.runs, self.later = before, set[int](), 0
+        self.made: Any = lambda: None
 
 
 class LeafRebound(Check):
@@ -14,10 +27,12 @@ class LeafRebound(Check):
 
     name = "leaf-rebound"
     severity = "error"
+    waits_for = "rebound"
 
     def __init__(self, doctor):
         super().__init__(doctor)
         self.under_no_grad: set[Place] = set()  # updates that rebind, which leave a tensor without requires_grad
+        self.rebound: dict[Place, _Rebound] = {}  # the same, as they were seen
 
     def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
         """Under no_grad, where the name is a loop's variable: what is computed is dropped at once."""
@@ -25,6 +40,7 @@ class LeafRebound(Check):
             return
         if rebinds(call.place):
             self.under_no_grad.add(call.place)
+            self._note(call.place, results)
         if drops_loop_variable(call.place):
             self.doctor.report(
                 self,
@@ -33,6 +49,27 @@ class LeafRebound(Check):
                 "write into the tensor instead: p -= ... (or p.sub_(...))",
                 after=2,
             )
+
+    def _note(self, place: Place, results: tuple) -> None:
+        """One run of such an update: the last of its results is what the name then refers to."""
+        if not results or not any(f"{name}.grad" in place.text for name in names_given(place)):
+            return
+        known = self.rebound.setdefault(place, _Rebound(self.doctor.cuts.latest))
+        self.doctor.happened("rebound")
+        known.runs.add(self.doctor.backwards)
+        known.made = weakref.ref(results[0])
+
+    def on_before_backward(self, event: Backward) -> None:
+        for known in self.rebound.values():
+            made = known.made()
+            if made is not None and made._edge is None and event.place is known.before:
+                known.later += 1
+
+    def finish(self) -> None:
+        """An update that ran once, and no more after the next backward of the same statement: an error was caught, as it seems."""
+        for place, known in self.rebound.items():
+            if known.later and len(known.runs) == 1 and enclosing_loop(known.before or place) is not None:
+                self._tell(place, None)
 
     def on_uncaught(self, error: BaseException) -> None:
         """Where the new tensor requires no grad, its `.grad` is None: that statement fails the next time, or the one that clears it."""

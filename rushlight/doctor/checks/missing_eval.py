@@ -6,10 +6,14 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
+from ...core.dispatch.mode import thread
+from ...nn.modules.dropout import _DropoutNd
 from ..events import Backward, Batch, Epoch, Forward, Mode, Step
 from ..places import Place, is_always_on
 from ..words import many
 from . import Check
+
+_OF_FLAG = "training = False on the model alone does not reach the layers in it; "
 
 
 @dataclass
@@ -34,6 +38,10 @@ class MissingEval(Check):
         self.trained: weakref.WeakSet[Any] = weakref.WeakSet()  # models whose result was backwarded
         self.pending: list[tuple[Any, Any]] = []  # (weak node of the result, weak model)
         self.set_at: dict[int, int] = {}  # module -> how many steps had been made when its mode was set last
+        self.set_to_eval: dict[int, bool] = {}  # ... and whether to evaluation
+        self.flagged: set[tuple[int, Place]] = (
+            set()
+        )  # calls of models whose own flag says evaluation, while layers in them train
         self.set_by: dict[int, Place] = {}  # ... and where
         self.meant: list[tuple[Place, _Seen]] = []  # calls for which train() was called, as it seems, and where
         self.mode: Place | None = None  # the last call of train() or eval(), if it was train()
@@ -55,6 +63,7 @@ class MissingEval(Check):
     def on_mode(self, event: Mode) -> None:
         self.mode, self.is_called_plainly = (event.place if event.training else None), False
         for module in event.module.modules():
+            self.set_to_eval[id(module)] = not event.training
             self.set_at[id(module)] = self.doctor.steps
             self.set_by[id(module)] = event.place
         if not event.training:
@@ -69,6 +78,16 @@ class MissingEval(Check):
 
     def on_dropout_in_eval(self, place: Place | None, module: Any) -> None:
         """A dropout function drops although the model is in evaluation mode."""
+        layers = [m for m in module.modules() if isinstance(m, _DropoutNd) and m.training and m.p > 0]
+        if layers and not any(
+            self.set_to_eval.get(id(m)) for m in layers
+        ):  # else they were set to train again: samples
+            call = self.doctor.here.outer or place
+            if call is not None and not thread.state.grad:
+                kinds = sorted({type(m).__name__ for m in layers})
+                self.flagged.add((id(module), call))
+                self._note(_Seen((id(module), call), self.doctor.steps, kinds, self.loader, False))
+            return
         if place is not None and (calls := self.always.setdefault(place, [])) is not None and len(calls) < 1000:
             calls.append(weakref.ref(module))
 
@@ -150,7 +169,7 @@ class MissingEval(Check):
                 continue  # in most windows: a part of the training
             if not separate and len(steps) >= 5 * windows and not self.never_eval:
                 continue
-            self._tell(key, len(steps))
+            self._tell(key, len(steps), _OF_FLAG if key in self.flagged else "")
 
     def _judge_functions(self, models: dict[int, Any]) -> None:
         for place, calls in self.always.items():
@@ -164,11 +183,16 @@ class MissingEval(Check):
                 )
 
     def _tell(self, key: tuple[int, Place], calls: int, first: str = "") -> None:
+        kinds = self.kinds[key]
+        follows = [
+            *(["results are noisy"] if any("Norm" not in kind for kind in kinds) else ["results depend on the batch"]),
+            *(["batch norm learns from this data"] if any("Norm" in kind for kind in kinds) else []),
+        ]
         self.doctor.report(
             self,
             key[1],
-            f"{first}the model is called here without gradients while its {', '.join(self.kinds[key])} acts as in training "
-            f"({many(calls, 'call')}): results are noisy, and batch norm learns from this data",
+            f"{first}the model is called here without gradients while its {', '.join(kinds)} acts as in training "
+            f"({many(calls, 'call')}): {', and '.join(follows)}",
             "call model.eval() before the evaluation, and model.train() after it",
         )
 

@@ -23,6 +23,7 @@ class _Run:
         self.count = 0
         self.bytes = 0
         self.unused: list[Any] = []
+        self.owners: list[Any] = []  # weak references to the optimizers of the model
 
 
 class MissingNoGrad(Check):
@@ -58,6 +59,9 @@ class MissingNoGrad(Check):
         run = self.runs.setdefault(place, _Run())
         run.count += 1
         run.unused = [*run.unused[-15:], *(weakref.ref(t._edge) for t in tensors[:8])]
+        if run.count == 1:
+            known = (self.doctor.ledger.known(p) for p in event.module.parameters())
+            run.owners = next((e.owners for e in known if e is not None and e.owners), [])
         if run.count <= 3:
             run.bytes = max(run.bytes, Tape([t._edge for t in tensors]).bytes_held())
 
@@ -80,7 +84,15 @@ class MissingNoGrad(Check):
     def finish(self) -> None:
         if any(check == "no-grad-path" for check, *_ in self.doctor.findings.suspected):
             return  # which says why no backward reaches them
+        unfed = {
+            related.place
+            for found in self.doctor.findings.suspected.values()
+            for related in found.related
+            if found.check == "step-without-grad" and related.role == "the optimizer"
+        }
         for place, run in self.runs.items():
+            if any((o := ref()) is not None and o.place in unfed for ref in run.owners):
+                continue  # a backward was forgotten here
             if run.count < _ENOUGH or not self.doctor.backwards:
                 continue
             if run.bytes * run.count < _BYTES:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.dispatch.mode import thread
 from ...core.tensor.node import Leaf
 from ...nn import Module
-from ..events import Backward, Call, Step
-from ..places import Place, place_of_error, rebinds
+from ..events import Backward, Call, Forward, Step
+from ..places import Place, here, no_grad_region, place_of_error, rebinds
 from . import Check
 from .leaf_rebound import LeafRebound, is_update
 
@@ -24,6 +25,10 @@ class NoGradPath(Check):
         super().__init__(doctor)
         self.cuts: dict[Place, Call | None] = {}
         self.freezes: dict[int, Place] = {}
+        self.unrecorded: tuple[int, Forward, Place | None] | None = (
+            None  # (steps then, the last such call of a model, its region)
+        )
+        self.recorded = -1  # how many steps had been made at the last call of a model that was recorded
         self.of_leaf: tuple[Backward, Call | None] | None = None
         self.waiting: dict[
             Place, tuple[Backward, int]
@@ -33,14 +38,36 @@ class NoGradPath(Check):
         if place is not None:
             self.freezes[id(self.doctor.ledger.entry(tensor))] = place
 
-    def _freeze(self) -> Place | None:
-        """Where the last parameter of all models that were called lately was frozen; None where one of them is not."""
+    def on_forward(self, event: Forward) -> None:
+        """Remember what is not recorded, where the lines of operators will not tell it."""
+        if event.recording:
+            self.recorded = self.doctor.steps
+        elif not self.doctor.lines.windows:
+            self.unrecorded = self.doctor.steps, event, no_grad_region(2)
+
+    def _region(self) -> tuple[Place, Place] | None:
+        """(where the recording of the loss that fails was turned off, a line that was not recorded); None where it was not."""
+        if not thread.state.grad:
+            off = no_grad_region(2) or self.doctor.lines.witness.switched_off
+            return None if off is None or (place := here(2)) is None else (off, place)
+        if self.unrecorded is not None and self.recorded < self.unrecorded[0] == self.doctor.steps:
+            _, forward, region = self.unrecorded
+            return None if region is None else (region, forward.place)
+        return None
+
+    def _freeze(self) -> tuple[Place, bool] | None:
+        """(where the last parameter was frozen, whether the model had been trained): of all models that were called lately, or of one
+        that was trained before and is all frozen now."""
         models = [m for m in self.doctor.latest.since(self.doctor.steps) if isinstance(m, Module)]
-        parameters = [p for m in models for p in m.parameters()]
-        if not parameters or any(p.requires_grad for p in parameters):
-            return None
-        places = [p for t in parameters if (p := self.freezes.get(id(self.doctor.ledger.entry(t)))) is not None]
-        return places[-1] if places else None
+        parameters = [list(m.parameters()) for m in models]
+        frozen = [ps for ps in parameters if ps and not any(p.requires_grad for p in ps)]
+        trained = [ps for ps in frozen if any(self.doctor.ledger.entry(p).total for p in ps)]
+        for wanted in (trained, frozen if len(frozen) == len([ps for ps in parameters if ps]) else []):
+            entries = [id(self.doctor.ledger.entry(p)) for ps in wanted for p in ps]
+            places = [place for e in entries if (place := self.freezes.get(e)) is not None]
+            if places:
+                return places[-1], wanted is trained
+        return None
 
     def on_failed(self, event: Backward, error: BaseException) -> None:
         if not isinstance(error, RuntimeError) or event.explained:
@@ -52,15 +79,31 @@ class NoGradPath(Check):
         root = next((t for t in event.roots if t._edge is None), None)
         if root is None:
             return
-        if (freeze := self._freeze()) is not None:
-            self.doctor.report_if_uncaught(error, lambda: self._tell_of_freeze(event, freeze), event.place)
+        region = self._region()
+        if region is None and (freeze := self._freeze()) is not None:
+            self.doctor.report_if_uncaught(error, lambda: self._tell_of_freeze(event, *freeze), event.place)
             return
-        cut = self.doctor.lines.witness.cut_before(root)
+        cut = self._cut_before(root)
+        if region is not None and (cut is None or not thread.state.grad):
+            self.doctor.report_if_uncaught(error, lambda: self._tell_of_region(event, *region), event.place)
+            return
         self.doctor.report_if_uncaught(error, lambda: self._tell(event, cut, at_error=True), event.place)
 
     def on_uncaught(self, error: BaseException) -> None:
         """A number has no `backward`: the loss was read from its tensor."""
         place = place_of_error(error)
+        if place is not None and "Inference tensors cannot be saved for backward" in str(error):
+            calls = self.doctor.lines.witness.calls
+            made = [c.region for c in calls if c.region is not None and "inference_mode" in c.region.text]
+            self.doctor.report(
+                self,
+                made[-1] if made else place,
+                f"what is computed here can never enter a graph, and line {place.line} trains with it",
+                "compute what is trained outside of inference_mode(); torch.no_grad() makes constants that a graph may use",
+                [(place, "uses it for a loss")],
+                after=1,
+            )
+            return
         if (
             place is None
             or not isinstance(error, AttributeError)
@@ -81,6 +124,12 @@ class NoGradPath(Check):
                 after=1,
             )
 
+    def _cut_before(self, root: Any) -> Call | None:
+        """The cut on the way to a loss: of several that of tensors which an optimizer has, and not that of a teacher."""
+        witness = self.doctor.lines.witness
+        cuts = [c for c in witness.cuts_before([root]) if self.doctor.cuts.is_of_optimizer(c)]
+        return max(cuts, key=lambda call: call.index) if cuts else witness.cut_before(root)
+
     def _look_at_roots(self, event: Backward, error: BaseException) -> None:
         """A tensor that was cut off and then requires grad leads to nothing that a derivative may be taken by."""
         made = [t for t in event.roots if type(t._edge) is Leaf]
@@ -94,10 +143,10 @@ class NoGradPath(Check):
         if not event.accumulates or tape is None or not tape.roots:
             return
         if type(tape.roots[0]) is Leaf and all(type(edge) is Leaf for edge in tape.roots):
-            self.of_leaf = event, self.doctor.lines.witness.cut_before(event.roots[0])
+            self.of_leaf = event, self._cut_before(event.roots[0])
         elif tape.leaves and self._is_new(tape.leaves[0]) and all(map(self._is_new, tape.leaves)):
             made = next((t for leaf in tape.leaves if (t := leaf.ref()) is not None), None)
-            self.of_leaf = event, self.doctor.lines.witness.cut_before(made)
+            self.of_leaf = event, self._cut_before(made)
 
     def _is_new(self, leaf: Leaf) -> bool:
         """Whether a leaf is no parameter, and has never had a gradient: what the program has made of numbers, as it seems."""
@@ -125,15 +174,26 @@ class NoGradPath(Check):
         for backward, _ in self.waiting.values():
             self._tell(backward, None, at_error=False)
 
-    def _tell_of_freeze(self, event: Backward, freeze: Place) -> None:
+    def _tell_of_region(self, event: Backward, region: Place, line: Place) -> None:
+        at = "" if line is region else f", and so not at line {line.line}"
         self.doctor.report(
             self,
-            freeze,
-            "every parameter of the model is frozen here: the loss has no history, and nothing can be trained",
-            "freeze only what is to stay as it is, and before the new layers are made",
+            region,
+            f"the loss is cut from the graph here: from this line on nothing is recorded{at}",
+            "compute what is trained outside of this region; around an evaluation, `with torch.no_grad():` turns the recording off and on "
+            "again",
             [(event.place, "backward() of the loss")],
             after=1,
         )
+
+    def _tell_of_freeze(self, event: Backward, freeze: Place, was_trained: bool) -> None:
+        if was_trained:
+            message = "the parameters of a model that was trained before are frozen here and stay so: this loss has no history"
+            mend = "set requires_grad_(True) again before the model is trained"
+        else:
+            message = "every parameter of the model is frozen here: the loss has no history, and nothing can be trained"
+            mend = "freeze only what is to stay as it is, and before the new layers are made"
+        self.doctor.report(self, freeze, message, mend, [(event.place, "backward() of the loss")], after=1)
 
     def _tell(self, event: Backward, cut: Call | None, at_error: bool) -> None:
         related: list[Any] = [(event.place, "backward() of it")]

@@ -15,9 +15,31 @@ class NonLeafGrad(Check):
     name = "non-leaf-grad"
     severity = "warning"
 
-    def on_non_leaf(self, place: Place | None, tensor: Any) -> None:
+    def on_refused(self, place: Place | None, tensor: Any, error: Exception) -> None:
+        """An optimizer takes leaves only."""
+        line = self._line_of(tensor)
+
+        def report() -> None:
+            self.doctor.report(
+                self,
+                line or place,
+                f"the optimizer at line {place.line if place else '?'} is given a tensor that is no leaf: it is the result of "
+                f"{tensor._edge.name()}, and backward keeps no gradient in it",
+                "compute first, then make the leaf: torch.randn(3).mul(0.1).requires_grad_(), or nn.Parameter(...)",
+                [(place, "the optimizer")],
+                after=1,
+            )
+
+        if place is not None:
+            self.doctor.report_if_uncaught(error, report, place)
+
+    def _line_of(self, tensor: Any) -> Place | None:
+        """Where a tensor was computed."""
         made = self.doctor.lines.witness.maker(tensor)
-        line = made.place if made is not None else self.doctor.lines.of(tensor._edge)
+        return made.place if made is not None else self.doctor.lines.of(tensor._edge)
+
+    def on_non_leaf(self, place: Place | None, tensor: Any) -> None:
+        line = self._line_of(tensor)
         if line is not None and is_update(line):
             return  # `leaf-rebound` says it
         at = f" at line {line.line}" if line is not None else ""

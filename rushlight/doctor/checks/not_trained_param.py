@@ -11,10 +11,15 @@ from ...nn.modules.container import ModuleDict, ModuleList
 from .. import names
 from ..cuts import leaves_of
 from ..events import Assign, Backward, Call
+from ..idle import only_named
 from ..ledger import Entry
-from ..places import Place, assignment_of, is_own_class, made_in_function
+from ..places import Place, assignment_of, attributes_of_program, is_own_class, made_in_function
 from ..words import many, words_shared
 from . import Check
+
+_USES_OF_GRADIENTS = {
+    "step", "grad", "clip_grad_norm_", "get_total_norm", "register_hook", "register_post_accumulate_grad_hook", "register_full_backward_hook",
+}  # fmt: skip
 
 
 class NotTrainedParam(Check):
@@ -27,6 +32,7 @@ class NotTrainedParam(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.cuts: dict[Place, set[int]] = {}  # in forwards: where a history ends, and the entries that it was of
+        self.filled: dict[int, Place] = {}  # by entry: the last backward before any step
         self.assigns = False  # gradients are given by hand: what is in no optimizer may feed them
         self.upstream: set[int] = set()  # entries whose tensors a forward uses before any that an optimizer has
         self.strangers: list[
@@ -42,6 +48,11 @@ class NotTrainedParam(Check):
                     if entry.owners:
                         return
                     self.upstream.add(id(entry))
+
+    def on_backward(self, event: Backward) -> None:
+        if not self.doctor.steps:
+            for entry in event.entries:
+                self.filled[id(entry)] = event.place
 
     def on_assign(self, event: Assign) -> None:
         self.assigns = True
@@ -61,13 +72,42 @@ class NotTrainedParam(Check):
     def finish(self) -> None:
         trained = [o for o in self.doctor.optimizers if o.steps >= 3 and any(e.total for e in o.entries)]
         if not trained:
+            self._never_stepped()
             return
         self._unused(trained)
         self._unowned(trained)
         self._made_in_forward()
 
+    def _never_stepped(self) -> None:
+        """An optimizer whose tensors get gradients, in a program that makes no step and does nothing else with them."""
+        if self.doctor.steps or self.assigns or self.doctor.is_cut_short:
+            return
+        for optimizer in self.doctor.optimizers:
+            used = [e for e in optimizer.entries if e.total >= 3 and e.tensor is not None]
+            place = self.filled.get(id(used[0])) if used else None
+            if place is None:
+                continue
+            named = only_named("step", place)
+            if named is None and (attributes_of_program(place) & _USES_OF_GRADIENTS):
+                continue
+            self.doctor.report(
+                self,
+                named or place,
+                f"the parameters get gradients at line {place.line} and never change: "
+                + (
+                    f"{named.text.partition('  #')[0]} is only named here, and not called"
+                    if named
+                    else "there is no step() in the program"
+                ),
+                "call optimizer.step() after each backward()",
+                [(optimizer.place, "the optimizer"), (place if named else None, "the backward")],
+            )
+            return
+
     def _unused(self, trained: list[Any]) -> None:
         """In an optimizer that trains, but without a gradient ever."""
+        if self.doctor.findings.has("missing-create-graph") or self.doctor.findings.has("wrong-function"):
+            return  # which say why no gradient reaches them
         weights = {id(e.tensor) for e in self.doctor.ledger.alive() if e.total}
         for optimizer in trained:
             unused = [
@@ -93,7 +133,8 @@ class NotTrainedParam(Check):
                 cut = before.place
             owner, name = _owner_of(unused[0].tensor)
             where = cut or (assignment_of(owner, name) if owner is not None else None) or optimizer.place
-            what = "the forward cuts them off here" if cut is not None else "no forward has used them"
+            them = "them" if len(unused) > 1 else "it"
+            what = f"the forward cuts {them} off here" if cut is not None else f"no forward has used {them}"
             self.doctor.report(
                 self,
                 where,
@@ -101,7 +142,7 @@ class NotTrainedParam(Check):
                 f"got a gradient: {what}"
                 if len(unused) > 1
                 else f"{unused[0].label} never got a gradient: {what}",
-                "use them in the forward, do without the cut, or take them out of the optimizer",
+                f"use {them} in the forward, do without the cut, or take {them} out of the optimizer",
                 [(optimizer.place, "the optimizer")],
             )
 

@@ -263,8 +263,9 @@ class Schedulers(Check):
         )
         if twin is None or known.optimizer is None or not self._is_other_stepping(known.optimizer):
             return None
-        own, other = (len(words_shared(k.made.text)) for k in (known, twin))
-        return twin if (own, -known.made.line) < (other, -twin.made.line) else None
+        order = list(self.followed.values())  # two may be made by one statement
+        own, other = ((len(words_shared(k.made.text)), -k.made.line, -order.index(k)) for k in (known, twin))
+        return twin if own < other else None
 
     def _has_own(self, optimizer: Watched) -> bool:
         return any(k.optimizer is optimizer for k in self.followed.values())

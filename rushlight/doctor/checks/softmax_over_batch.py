@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...core.tensor.node import Leaf
 from ..events import Backward
 from ..places import layer_made_within
@@ -34,9 +36,11 @@ class SoftmaxOverBatch(Check):
                 self._look_at_weights(node, tape)
             if name_of(node) in _PRODUCTS and not self._look_at_mixture(node, tape):
                 self._look_at_attention(event, node, tape)
-            if name_of(node) not in LOSSES or not node.edges:
+            picks = name_of(node) in ("gather", "index") and _picks_of_each_row(node)
+            if not picks and (name_of(node) not in LOSSES or not node.edges):
                 continue
-            source = _softmax_over_batch(node.edges[0], _THROUGH, "softmax", "log_softmax")
+            through = _THROUGH | {"div", "sub"} if picks else _THROUGH  # a distribution normalises what it is given
+            source = _softmax_over_batch(node.edges[0], through, "softmax", "log_softmax")
             if source is None:
                 continue
             place = self.doctor.lines.of(source, tape) or event.place
@@ -47,7 +51,7 @@ class SoftmaxOverBatch(Check):
                 f"{name_of(source)} over dimension 0 of {list(source.shape)}: each class's column sums to 1 over the batch, "
                 "instead of each sample's row over the classes",
                 "softmax over the classes: dim=1 (or dim=-1)",
-                [(self.doctor.lines.of(node, tape), "the loss")],
+                [(self.doctor.lines.of(node, tape), "takes one class of each sample" if picks else "the loss")],
                 after=1,
             )
 
@@ -109,6 +113,18 @@ class SoftmaxOverBatch(Check):
             [(self.doctor.lines.of(node, tape), "the sum")],
             after=1,
         )
+
+
+def _picks_of_each_row(node: Any) -> bool:
+    """Whether an operator takes one element of each row of a matrix: `p.gather(1, action)`, `p[range(N), action]`."""
+    if name_of(node) == "gather":
+        shape, index = saved(node, "input_shape"), saved(node, "index")
+        return len(shape) == 2 and saved(node, "dim") in (1, -1) and tuple(index._array.shape) == (shape[0], 1)
+    rest, shapes = saved(node, "tensors_rest"), saved(node, "tensors_shape")
+    if not isinstance(rest, tuple) or len(rest) != 2 or not shapes or len(shapes[0]) != 2:
+        return False
+    rows = getattr(rest[0], "_array", None)
+    return rows is not None and rows.shape == (shapes[0][0],) and bool((rows == np.arange(len(rows))).all())
 
 
 def _softmax_over_batch(edge: Any, through: frozenset[str], *names: str) -> Any:

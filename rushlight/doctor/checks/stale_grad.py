@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ..events import Step
+from ..places import assigned_name
 from ..words import many
 from . import Check
 
@@ -24,7 +25,10 @@ class StaleGrad(Check):
         added = Counter(c.place for e in stale for c in e.contributions[e.used :] if c.steps == latest).most_common(1)[
             0
         ][0]
-        clear = "optimizer.zero_grad()" if event.optimizer is not None else f"{worst.name or 'w'}.grad = None"
+        optimizer = event.optimizer
+        clear = f"{worst.name or 'w'}.grad = None"
+        if optimizer is not None:
+            clear = f"{assigned_name(optimizer.place) or 'optimizer'}.zero_grad()"
         self.doctor.report(
             self,
             added,

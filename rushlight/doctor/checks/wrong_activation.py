@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Any
 
+import numpy as np
+
 from ...core.tensor.node import Leaf
 from ...core.tensor.tensor import Tensor
 from ..events import Backward
-from ..places import layer_made_within
+from ..places import call_with, is_of_program, layer_made_within, place_of_error
 from ..tape import Tape, behind, inputs_of, kind_of, name_of, saved
 from . import Check
 
@@ -34,6 +36,7 @@ _SCORES = frozenset(
     ]
 )
 _LAYERS = ("linear", "addmm", "convolution")
+_DISTRIBUTIONS = ("bernoulli", "continuousbernoulli", "relaxedbernoulli", "geometric", "binomial", "negativebinomial")
 _SQUASHED = ("sigmoid", "softmax")
 
 
@@ -49,10 +52,40 @@ class WrongActivation(Check):
             loss_line = self.doctor.lines.of(loss, event.tape)
             source_line = self.doctor.lines.of(source, event.tape)
             place = (source_line if at_source else loss_line) or loss_line or event.place
-            if at_source:
+            named = call_with(loss_line, "logits", _DISTRIBUTIONS) if at_source and loss_line is not None else None
+            if named is not None:  # of a distribution
+                place, mend = named, f"pass them as probs=, or leave the {kind_of(source)} out"
+                message = f"logits= is given the probabilities of {kind_of(source)}, to which the sigmoid is applied once more"
+            elif at_source:
                 place = layer_made_within(place, *_SQUASHED) or place
             related = [(loss_line, "the loss"), (source_line, f"made by {kind_of(source)}")]
             self.doctor.report(self, place, message, mend, [r for r in related if r[0] is not place], after=1)
+
+    def on_uncaught(self, error: BaseException) -> None:
+        """binary_cross_entropy raises where it is given scores; of nan, too, which another check tells of."""
+        place = place_of_error(error)
+        if place is None or "all elements of input should be between 0 and 1" not in str(error) or _has_nan(error):
+            return
+        self.doctor.report(
+            self,
+            place,
+            "binary_cross_entropy expects probabilities, and is given scores",
+            "use binary_cross_entropy_with_logits (BCEWithLogitsLoss), which applies the sigmoid itself",
+            after=1,
+        )
+
+
+def _has_nan(error: BaseException) -> bool:
+    """Whether a tensor in the frames of this package that raised an error is not finite."""
+    link, found = error.__traceback__, False
+    while link is not None:
+        if not is_of_program(link.tb_frame):
+            values = [getattr(v, "_array", v) for v in link.tb_frame.f_locals.values()]
+            found = found or any(
+                isinstance(a, np.ndarray) and a.dtype.kind == "f" and np.isnan(a).any() for a in values
+            )
+        link = link.tb_next
+    return found
 
 
 def _faults(tape: Tape) -> Iterator[tuple[Any, Any, bool, str, str]]:

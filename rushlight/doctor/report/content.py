@@ -70,7 +70,9 @@ def content_of(finding: Finding) -> Content:
         tuple(_code(finding)),
         tuple(_others(finding)),
         finding.mend,
-        f"{times}, first in step {finding.first_step}",
+        f"{times}, first in step {finding.first_step}"
+        if finding.moments or not finding.after  # told by another process
+        else f"judged at the end, after step {finding.first_step}",
         () if edit is None else tuple(edit.diff()),
         "" if edit is None or edit.file == place.code.co_filename else shown_path(edit.file),
     )

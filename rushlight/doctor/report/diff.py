@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..idle import idle_at
 from ..places import Place, enclosing_if, parsed, place_at_line, statements_at
 
 if TYPE_CHECKING:
@@ -70,7 +71,9 @@ class Edit:
 
 def edit_of(finding: Finding) -> Edit | None:
     """What to change; None where no rule says it, or where its result would be no Python."""
-    rule = _RULES.get(finding.check) if finding.place.text else None  # there may be no source
+    if not finding.place.text:
+        return None  # there is no source
+    rule = _RULES.get(finding.check) if idle_at(finding.place) is None else _done
     edit = None if rule is None else rule(finding)
     if edit is None or edit.new == edit.lines or not _is_python("\n".join(edit.new)):
         return None
@@ -158,6 +161,18 @@ def _calls(place: Place, *names: str) -> list[ast.Call]:
 
 
 # ------------------------------------------------------------------------------------------------- rules
+
+
+def _done(finding: Finding) -> Edit | None:
+    """A method that is only named is called; a result that is dropped is kept under the name of the value it was made of."""
+    place, idle = finding.place, idle_at(finding.place)
+    statement = statements_at(place)[-1]
+    if idle is None or not isinstance(statement, ast.Expr) or idle.name in ("no_grad", "inference_mode"):
+        return None
+    source = _source(place, statement)
+    if not idle.is_called:
+        return _with(place, statement, f"{source}()")
+    return _with(place, statement, f"{idle.owner} = {source}") if re.fullmatch(_NAMED, idle.owner) else None
 
 
 def _stale(finding: Finding) -> Edit | None:
@@ -334,6 +349,10 @@ def _operands(value: ast.expr) -> list[ast.expr]:
 
 
 def _frozen(finding: Finding) -> Edit | None:
+    if finding.mend.startswith("the name is"):
+        return _replaced(finding, rf"\.{finding.message.split()[0]}\b", ".requires_grad")
+    if finding.mend.startswith("set it"):
+        return _replaced(finding, r"\.requires_grad (?:==|is) (True|False)", r".requires_grad = \1")
     if finding.mend.startswith("call the method"):
         return _replaced(finding, r"\.requires_grad = (True|False)", r".requires_grad_(\1)")
     found = re.search(r"([\w.]+)\.requires_grad(?:_\(| = )False", _text(finding.place))
