@@ -258,6 +258,8 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     except TypeError:
         numbers = tuple([number_in(m) for m in metadata])
         if all(a is b for a, b in zip(numbers, metadata, strict=True)):
+            for check in record.checks:
+                check(tensors)
             raise
         return write(record, self, others, numbers)
     if r is not self._array:

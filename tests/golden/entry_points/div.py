@@ -24,7 +24,7 @@ def call(input, other, *, out=None):
                 return slow_call(record, (input, other), (), None)
             e1 = other._edge
         r = state.run(kernel, a, b)
-        if r.ndim > 1 and (input._storage is not None or r.ndim > 2) and not a.flags.c_contiguous:
+        if not a.flags.c_contiguous and r.ndim > 1:
             r = ordered(r, a)
         e0 = input._edge
     except Exception as error:
@@ -78,7 +78,7 @@ def call(input, other):
                 return slow_operator(record, (input, other), (), None)
             e1 = other._edge
         r = state.run(kernel, a, b)
-        if r.ndim > 1 and (input._storage is not None or r.ndim > 2) and not a.flags.c_contiguous:
+        if not a.flags.c_contiguous and r.ndim > 1:
             r = ordered(r, a)
         e0 = input._edge
     except Exception as error:
