@@ -47,7 +47,7 @@ def test_what_is_refused():
     x.grad = rl.ones(2)
     with pytest.raises(RuntimeError, match="already a gradient with dtype 'float'"):
         x.grad_dtype = rl.float64
-    with pytest.raises(RuntimeError, match="must be a torch.dtype or None, but got int"):
+    with pytest.raises(RuntimeError, match=r"must be a torch\.dtype or None, but got int"):
         x.grad_dtype = 3
     with pytest.raises(RuntimeError, match="accessed on leaf tensors"):
         y.grad_dtype  # noqa: B018

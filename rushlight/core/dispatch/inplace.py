@@ -302,7 +302,7 @@ def check_writable(self: Tensor, state: State, may_share: bool = False) -> None:
     if s is not None and s.inference and not state.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
-            "normal tensor before doing inplace update."
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     if 0 in self._array.strides and not may_share:
         check_apart(self._array)

@@ -25,7 +25,11 @@ def fresh(array: Any, requires_grad: bool = False, where: Backend | None = None)
     t = constant(array if where is None else where.from_host(array))
     if thread.state.inference:
         storage_of(t).inference = True
-    return t.requires_grad_() if requires_grad else t
+    if not requires_grad:
+        return t
+    if not (t.is_floating_point() or t.is_complex()):
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return t.requires_grad_()
 
 
 def backend_for(device: Any) -> Backend | None:

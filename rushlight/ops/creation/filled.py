@@ -23,6 +23,7 @@ from ...core.tensor.placeholder import NoArray
 from ...core.tensor.size import shape_from, shape_keyword
 from ...core.tensor.storage import storage_of
 from ...core.tensor.tensor import Tensor, constant, wrap
+from ...core.warn import warn
 from .arguments import arranged, backend_for, backend_like, check_options, format_name, fresh, made_like, numpy_type
 from .from_data import array_from, tensor
 from .into import kind_of, put, sized
@@ -297,6 +298,11 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A tensor that holds a copy of `data`, of the type of this one."""
     check_options(layout, pin_memory)
+    if isinstance(data, Tensor):
+        warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor)."
+        )
     if isinstance(data, Tensor) and isinstance(data._array, Buffer):
         return tensor(data, dtype=dtype or self.dtype, device=self.device if device is None else device)
     return fresh(array_from(data, dtype or self.dtype), requires_grad, backend_like(self, device))
