@@ -129,3 +129,33 @@ def test_recorded_calls_and_batches_compute_it(x):
     for _ in range(4):
         assert torch.equal(f(x), x.conj() * 2)
     assert torch.equal(torch.func.vmap(lambda v: v.conj() * v)(x.conj()), x * x.conj())
+
+
+def outcome(f, *args):
+    """What a call gives, as plain data; the class of what it raises."""
+    try:
+        result = f(*args)
+    except Exception as error:
+        return type(error).__name__
+    if isinstance(result, torch.Tensor):
+        return str(result.dtype), result.shape, result.resolve_conj().resolve_neg().tolist()
+    return result
+
+
+NAMES = [
+    "abs", "add", "alias_copy", "angle", "atan2", "bitwise_not", "cumprod", "cumsum", "detach_copy", "eq", "exp", "gcd", "ge",
+    "hypot", "isfinite", "kron", "logaddexp", "logical_and", "lt", "maximum", "mul", "nan_to_num", "neg", "prod", "reciprocal",
+    "sgn", "square", "squeeze_copy", "std", "sum", "t_copy", "tensor", "unsqueeze_copy", "where",
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("shape", [(), (2,), (2, 2)], ids=str)
+@pytest.mark.parametrize("name", NAMES)
+def test_operators_see_its_elements_in_any_number_of_dimensions(name, shape):
+    torch.manual_seed(0)
+    x, f = torch.randn(shape, dtype=torch.complex64), getattr(torch, name)
+    view, plain = x.conj(), x.conj().resolve_conj()
+    for rest in ([], [0], [1j], ["same"]):
+        given = [[a if r == "same" else r for r in rest] for a in (view, plain)]
+        assert outcome(f, view, *given[0]) == outcome(f, plain, *given[1])
