@@ -197,6 +197,18 @@ class _Uninitialized(Tensor):
             "`forward` with a dummy batch to initialize the parameters before calling torch functions"
         )
 
+    def _refuse_method(name: str) -> Any:
+        def method(self, *args: Any, **kwargs: Any) -> Any:
+            raise self._refusal(name)
+
+        return method
+
+    numel = nelement = _refuse_method("numel")
+    dim = ndimension = _refuse_method("dim")
+    stride, storage_offset, data_ptr = map(_refuse_method, ("stride", "storage_offset", "data_ptr"))
+    element_size, is_contiguous = map(_refuse_method, ("element_size", "is_contiguous"))
+    __len__, __getitem__ = map(_refuse_method, ("__len__", "__getitem__"))
+
     def detach(self) -> Any:
         """Another one without history."""
         return UninitializedBuffer(dtype=self.dtype)

@@ -89,6 +89,16 @@ class Node:
         name = type(self).__name__
         return f"torch::autograd::{name}" if name in ("CopySlices", "CopyBackwards") else name
 
+    def _sequence_nr(self) -> int:
+        """The time of the call, in torch's words: later nodes have larger numbers."""
+        return self.seq
+
+    def _set_sequence_nr(self, number: int) -> None:
+        """Raises NotImplementedError: backward visits nodes by the time of their calls."""
+        raise NotImplementedError(
+            f"{type(self).__name__}._set_sequence_nr: backward visits nodes by the time of their calls"
+        )
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
