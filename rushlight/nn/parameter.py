@@ -153,6 +153,13 @@ def reset_grads(params: Iterable[Tensor], set_to_none: bool) -> None:
 # ---------------------------------------------------------------------------------------------- not yet of a size
 
 
+def _refused(name: str) -> Any:
+    def method(self: _Uninitialized, *args: Any, **kwargs: Any) -> Any:
+        raise self._refusal(name)
+
+    return method
+
+
 class _Uninitialized(Tensor):
     """What parameters and buffers of unknown size have in common: they hold no values, and operators refuse them."""
 
@@ -197,17 +204,11 @@ class _Uninitialized(Tensor):
             "`forward` with a dummy batch to initialize the parameters before calling torch functions"
         )
 
-    def _refuse_method(name: str) -> Any:
-        def method(self, *args: Any, **kwargs: Any) -> Any:
-            raise self._refusal(name)
-
-        return method
-
-    numel = nelement = _refuse_method("numel")
-    dim = ndimension = _refuse_method("dim")
-    stride, storage_offset, data_ptr = map(_refuse_method, ("stride", "storage_offset", "data_ptr"))
-    element_size, is_contiguous = map(_refuse_method, ("element_size", "is_contiguous"))
-    __len__, __getitem__ = map(_refuse_method, ("__len__", "__getitem__"))
+    numel = nelement = _refused("numel")
+    dim = ndimension = _refused("dim")
+    stride, storage_offset, data_ptr = map(_refused, ("stride", "storage_offset", "data_ptr"))
+    element_size, is_contiguous = map(_refused, ("element_size", "is_contiguous"))
+    __len__, __getitem__ = map(_refused, ("__len__", "__getitem__"))
 
     def detach(self) -> Any:
         """Another one without history."""

@@ -90,7 +90,7 @@ class Node:
         return f"torch::autograd::{name}" if name in ("CopySlices", "CopyBackwards") else name
 
     def _sequence_nr(self) -> int:
-        """The time of the call, in torch's words: later nodes have larger numbers."""
+        """The time of the call: later nodes have larger numbers."""
         return self.seq
 
     def _set_sequence_nr(self, number: int) -> None:
