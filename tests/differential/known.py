@@ -37,7 +37,7 @@ KNOWN: list[tuple[str, str, str, str]] = [
     (
         "module-transforms",
         "",
-        "^accepts.*would mutate a captured",
+        "^accepts.*attempted to call in-place",
         "running statistics are written within a transform, which torch refuses",
     ),
     ("", "kron", "^accepts.*view size is not compatible", "torch's kron refuses some strides"),
