@@ -20,6 +20,12 @@ def public(owner: object) -> list[str]:
     return [name for name in dir(owner) if not name.startswith("_")]
 
 
+def _is_functional(name: str) -> bool:
+    f = getattr(torch.nn.functional, name)
+    named = name[0].islower() and callable(f) and "torch_function" not in name
+    return named and name not in ("assert_int_or_pair", "boolean_dispatch")
+
+
 def listed() -> dict[str, list[str]]:
     """The names that torch lists, by owner."""
     return {
@@ -29,6 +35,8 @@ def listed() -> dict[str, list[str]]:
         "torch.autograd.graph": torch.autograd.graph.__all__,
         "torch.autograd.functional": torch.autograd.functional.__all__,
         "torch.nn.Module": public(torch.nn.Module),
+        "torch.nn.modules": torch.nn.modules.__all__,
+        "torch.nn.functional": [n for n in public(torch.nn.functional) if _is_functional(n)],
         "torch.nn.init": [n for n in public(torch.nn.init) if n.endswith("_")],
         "torch.nn.utils": list(torch.nn.utils.__all__),
         "torch.optim": torch.optim.__all__,
