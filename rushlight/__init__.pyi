@@ -255,6 +255,7 @@ from .ops import native_dropout as native_dropout
 from .ops import native_norm as native_norm
 from .ops import sum as sum
 from .ops import nansum as nansum
+from .ops import hash_tensor as hash_tensor
 from .ops import mean as mean
 from .ops import nanmean as nanmean
 from .ops import prod as prod
@@ -315,6 +316,9 @@ from .ops import unbind as unbind
 from .ops import split_with_sizes as split_with_sizes
 from .ops import split as split
 from .ops import chunk as chunk
+from .ops import unsafe_chunk as unsafe_chunk
+from .ops import unsafe_split as unsafe_split
+from .ops import unsafe_split_with_sizes as unsafe_split_with_sizes
 from .ops import tensor_split as tensor_split
 from .ops import hsplit as hsplit
 from .ops import vsplit as vsplit
@@ -328,9 +332,6 @@ from .ops import split_copy as split_copy
 from .ops import split_with_sizes_copy as split_with_sizes_copy
 from .ops import unfold_copy as unfold_copy
 from .ops import slice_copy as slice_copy
-from .ops import unsafe_chunk as unsafe_chunk
-from .ops import unsafe_split as unsafe_split
-from .ops import unsafe_split_with_sizes as unsafe_split_with_sizes
 from .ops import conv1d as conv1d
 from .ops import conv2d as conv2d
 from .ops import conv3d as conv3d
@@ -587,6 +588,7 @@ from .ops import select_scatter as select_scatter
 from .ops import diagonal_scatter as diagonal_scatter
 from .ops import slice_scatter as slice_scatter
 from .ops import as_strided_scatter as as_strided_scatter
+from .ops import slice_inverse as slice_inverse
 from .ops import fill_diagonal_ as fill_diagonal_
 from .ops import constant_pad_nd as constant_pad_nd
 from .ops import pad as pad

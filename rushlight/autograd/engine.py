@@ -287,8 +287,11 @@ class _Pass:
         g = self.grads.pop(leaf, None)
         if g is None:
             return
-        if leaf.hooks is not None and leaf.hooks.tensor:
-            g = _run_tensor_hooks(leaf.hooks.tensor, g)
+        if leaf.hooks is not None:
+            if leaf.hooks.grad_dtype and leaf.hooks.grad_dtype is not g.dtype:
+                g = g.to(leaf.hooks.grad_dtype)  # type: ignore[attr-defined]
+            if leaf.hooks.tensor:
+                g = _run_tensor_hooks(leaf.hooks.tensor, g)
         if self.wanted is not None:
             if leaf not in self.captured_edges or leaf.ref is no_tensor:
                 return
@@ -523,19 +526,19 @@ def _run_tensor_hooks(table: Any, g: Tensor) -> Tensor:
     for hook in list(table.values()):
         new = hook(g)
         if new is not None:
-            g = _checked(new, g)
+            g = _checked(new, g, getattr(hook, "__name__", type(hook).__name__))
     return g
 
 
-def _checked(new: Any, old: Tensor) -> Tensor:
+def _checked(new: Any, old: Tensor, name: str) -> Tensor:
     if not isinstance(new, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
     if new._array.shape != old._array.shape:
         raise RuntimeError(
-            f"hook has changed the size of value: {list(old._array.shape)} became {list(new._array.shape)}"
+            f"hook '{name}' has changed the size of value: {list(old._array.shape)} became {list(new._array.shape)}"
         )
     if new._array.dtype != old._array.dtype:
-        raise RuntimeError(f"hook has changed the type of value (was {old.dtype} got {new.dtype})")
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {old.dtype} got {new.dtype})")
     return new
 
 

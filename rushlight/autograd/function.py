@@ -156,7 +156,7 @@ def _for_inputs(node: BackwardCFunction, result: tuple) -> tuple:
                 "forward input was not a Variable"
             )
         if r is not None and not isinstance(r, Tensor):
-            raise RuntimeError(f"expected Variable or None (got {type(r).__name__} as gradient {i} of {node.name()})")
+            raise RuntimeError(f"expected Variable or None (got {type(r).__name__}) as gradient {i} of {node.name()}")
     return tuple(result[i] for i in node._tensor_inputs)
 
 

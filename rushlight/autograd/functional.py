@@ -97,17 +97,18 @@ def jacobian(
         create_graph: record the computation, for higher derivatives.
         strict: raise where an output does not depend on an input.
         vectorize: one batched backward instead of one for each element of the outputs.
-        strategy: "reverse-mode" alone is implemented.
+        strategy: "reverse-mode", or "forward-mode", which takes `vectorize` and gives lists for tuples, as torch does.
+            There is one engine, which goes backward: both give the same numbers at the same cost.
     Shape: func: (*n) -> (*m); the result (*m, *n)
     Raises:
-        NotImplementedError: `strategy` is "forward-mode", as in
-            `jacobian(lambda x: x, ones(2), strategy="forward-mode", vectorize=True)`.
+        NotImplementedError: "forward-mode" without `vectorize`, as in
+            `jacobian(lambda x: x, ones(2), strategy="forward-mode")`.
 
     >>> jacobian(lambda x: x * x, ones(2))
     tensor([[2., 0.],
             [0., 2.]])
     """
-    _check_strategy(strategy, create_graph)
+    _check_strategy(strategy, create_graph, strict, vectorize)
     with enable_grad():
         many_in, inputs = _tensors(inputs, "inputs", "jacobian")
         inputs = _leaves(inputs, create_graph)
@@ -124,6 +125,9 @@ def jacobian(
     blocks = tuple(_result(row, True, create_graph) for row in blocks)
     if not many_in:
         blocks = tuple(row[0] for row in blocks)
+    elif strategy == "forward-mode":
+        lists = [list(row) for row in blocks]
+        return lists if many_out else lists[0]
     return blocks if many_out else blocks[0]
 
 
@@ -270,7 +274,7 @@ def _batched_rows(out: Tensor, inputs: tuple, create_graph: bool) -> tuple:
     )
 
 
-def _check_strategy(strategy: str, create_graph: bool) -> None:
+def _check_strategy(strategy: str, create_graph: bool, strict: bool, vectorize: bool) -> None:
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
             'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than '
@@ -282,9 +286,16 @@ def _check_strategy(strategy: str, create_graph: bool) -> None:
                 'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported '
                 'together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
             )
-        raise NotImplementedError(
-            'jacobian: forward-mode automatic differentiation is not implemented; use strategy="reverse-mode"'
-        )
+        if strict:
+            raise RuntimeError(
+                'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported '
+                'together (yet). Please either set `strict=False` or `strategy="reverse-mode"`.'
+            )
+        if not vectorize:
+            raise NotImplementedError(
+                "Computing Jacobian using forward-AD or forward-over-reverse Hessian is"
+                "only implemented for `vectorize=True`."
+            )
 
 
 # ---------------------------------------------------------------------------------------------- arguments and results

@@ -41,7 +41,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """Where the gradient of `tensor` arrives."""
     edge = tensor._edge
     if edge is None:
-        raise RuntimeError("It is not possible to get the gradient edge of a Tensor that does not require gradients.")
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients.")
     return GradientEdge(edge.edges[0], edge.index) if type(edge) is Output else GradientEdge(edge, 0)
 
 

@@ -153,6 +153,13 @@ def reset_grads(params: Iterable[Tensor], set_to_none: bool) -> None:
 # ---------------------------------------------------------------------------------------------- not yet of a size
 
 
+def _refused(name: str) -> Any:
+    def method(self: _Uninitialized, *args: Any, **kwargs: Any) -> Any:
+        raise self._refusal(name)
+
+    return method
+
+
 class _Uninitialized(Tensor):
     """What parameters and buffers of unknown size have in common: they hold no values, and operators refuse them."""
 
@@ -196,6 +203,12 @@ class _Uninitialized(Tensor):
             f"explicitly manipulating `torch.nn.parameter.{type(self).__name__}` objects. When using LazyModules Call "
             "`forward` with a dummy batch to initialize the parameters before calling torch functions"
         )
+
+    numel = nelement = _refused("numel")
+    dim = ndimension = _refused("dim")
+    stride, storage_offset, data_ptr = map(_refused, ("stride", "storage_offset", "data_ptr"))
+    element_size, is_contiguous = map(_refused, ("element_size", "is_contiguous"))
+    __len__, __getitem__ = map(_refused, ("__len__", "__getitem__"))
 
     def detach(self) -> Any:
         """Another one without history."""

@@ -706,6 +706,10 @@ def nansum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bo
     """The sum over `dim` with every nan counted as 0."""
     ...
 
+def hash_tensor(input: Tensor, dim: _int | Sequence[_int] = (), *, keepdim: _bool = False, mode: _int | _str = 0, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
+    """A number that equal tensors share: the exclusive or of all elements' bits, as uint64."""
+    ...
+
 def mean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
     """The mean over `dim`, or of all elements; nan of none."""
     ...
@@ -955,6 +959,18 @@ def chunk(input: Tensor, chunks: _int, dim: _int = 0, *, axis: _int | Sequence[_
     """At most `chunks` views of equal size along `dim` (the last may be smaller): a tuple."""
     ...
 
+def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """`chunk` whose parts may be written to in place."""
+    ...
+
+def unsafe_split(input: Tensor, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+    """`split` whose parts may be written to in place."""
+    ...
+
+def unsafe_split_with_sizes(input: Tensor, split_sizes: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+    """`split_with_sizes` whose parts may be written to in place."""
+    ...
+
 def tensor_split(input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """Views along `dim`, as a tuple: a number of nearly equal ones, or cut at the given places."""
     ...
@@ -1003,18 +1019,6 @@ def unfold_copy(input: Tensor, dimension: _int, size: _int | Sequence[_int], ste
 
 def slice_copy(input: Tensor, dim: _int = 0, start: Tensor | _Number | None = None, end: Tensor | _Number | None = None, step: _Number = 1, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
     """`slice` as a copy: no later write to the input shows."""
-    ...
-
-def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None) -> tuple[Tensor, ...]:
-    """At most `chunks` views of equal size along `dim` (the last may be smaller): a tuple."""
-    ...
-
-def unsafe_split(self: Tensor, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
-    """Views of `split_size` entries each along `dim` (the last may be smaller), or of the listed sizes."""
-    ...
-
-def unsafe_split_with_sizes(input: Tensor, split_sizes: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-    """Views of the given sizes along `dim`: a tuple."""
     ...
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
@@ -2087,6 +2091,10 @@ def slice_scatter(input: Tensor, src: Tensor, dim: _int=0, start: _int | None=No
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
     """The input with `src` at the places that `as_strided` would show."""
+    ...
+
+def slice_inverse(input: Tensor, src: Tensor, dim: _int = 0, start: Tensor | _Number | None = None, end: Tensor | _Number | None = None, step: _Number = 1) -> Tensor:
+    """The tensor that `input` is a slice of, laid out as `src`: a view of the same memory."""
     ...
 
 def fill_diagonal_(input: Tensor, fill_value: Tensor | _Number, wrap: _bool = False) -> Tensor:

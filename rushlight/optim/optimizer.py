@@ -38,6 +38,8 @@ from ._torch_internals import (  # noqa: F401  torch has them in this module
     _view_as_real,
 )
 
+_PreHook: TypeAlias = Callable[["Optimizer", tuple, dict], "tuple[tuple, dict] | None"]
+_PostHook: TypeAlias = Callable[["Optimizer", tuple, dict], None]
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 
 __all__ = ["Optimizer", "ParamsT", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
@@ -111,6 +113,9 @@ class Optimizer:
         lr: 0.1
     )
     """
+
+    OptimizerPreHook: TypeAlias = _PreHook
+    OptimizerPostHook: TypeAlias = _PostHook
 
     _optimizer_step_pre_hooks: OrderedDict[int, Callable]
     _optimizer_step_post_hooks: OrderedDict[int, Callable]

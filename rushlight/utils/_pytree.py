@@ -16,7 +16,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ..core.tensor.size import Size
+from ..core.tensor.size import Size, size_of
 
 __all__ = [
     "Context",
@@ -132,7 +132,7 @@ SUPPORTED_NODES: dict[Any, NodeDef] = {
     for node in (
         NodeDef(tuple, _flatten_sequence, lambda values, context: tuple(values)),
         NodeDef(list, _flatten_sequence, lambda values, context: list(values)),
-        NodeDef(Size, _flatten_sequence, lambda values, context: Size(values)),
+        NodeDef(Size, _flatten_sequence, lambda values, context: size_of(values)),
         NodeDef(dict, _flatten_dict, lambda values, keys: dict(zip(keys, values, strict=True))),
         NodeDef(OrderedDict, _flatten_dict, lambda values, keys: OrderedDict(zip(keys, values, strict=True))),
         NodeDef(

@@ -8,6 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.engine import running
+from ..core.dispatch.aten.operators import operator
 from ..core.dispatch.mode import thread
 from .module_tracker import ModuleTracker
 
@@ -98,7 +99,7 @@ class FlopCounterMode:
     >>> with FlopCounterMode(display=False) as counter:
     ...     product = ones(3, 4) @ ones(4, 5)
     >>> counter.get_flop_counts()
-    {'Global': {'aten.mm': 120}}
+    {'Global': {<OpOverloadPacket(op='aten.mm')>: 120}}
     """
 
     def __init__(
@@ -111,15 +112,15 @@ class FlopCounterMode:
         if custom_mapping:
             raise NotImplementedError("FlopCounterMode(custom_mapping=...) is not implemented")
         self.depth, self.display = depth, display
-        self.flop_counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
         self.mod_tracker = ModuleTracker()
 
     def get_total_flops(self) -> int:
         """All that was counted."""
         return sum(self.flop_counts["Global"].values()) if "Global" in self.flop_counts else 0
 
-    def get_flop_counts(self) -> dict[str, dict[str, int]]:
-        """{module's name: {operator's name: count}}; "Global" is everything."""
+    def get_flop_counts(self) -> dict[str, dict[Any, int]]:
+        """{module's name: {operator: count}}, as with `torch.ops.aten.mm`; "Global" is everything."""
         return {name: dict(counts) for name, counts in self.flop_counts.items()}
 
     def __enter__(self) -> FlopCounterMode:
@@ -144,12 +145,12 @@ class FlopCounterMode:
             return
         shapes = [None if t is None else tuple(t.shape) for t in tensors]
         out = [tuple(t.shape) for t in result] if isinstance(result, tuple) else tuple(result.shape)
-        operator, count = formula(*shapes, *[None] * (len(record.signature.arrays) - len(shapes)), out)
+        name, count = formula(*shapes, *[None] * (len(record.signature.arrays) - len(shapes)), out)
         if count:
-            if running.task is not None and operator == "aten.convolution":
-                operator = "aten.convolution_backward"
+            if running.task is not None and name == "aten.convolution":
+                name = "aten.convolution_backward"
             for module in self.mod_tracker.parents:
-                self.flop_counts[module][operator] += count
+                self.flop_counts[module][operator(name.removeprefix("aten."))] += count
 
     # ---------------------------------------------------------------------------------------------------- the table
 
@@ -170,7 +171,7 @@ class FlopCounterMode:
     def _rows(self, name: str, level: int, total: int) -> list[tuple]:
         suffix, indent = get_suffix_str(total), " " * level
         entries = [(name, sum(self.flop_counts[name].values()))]
-        entries += [(f" - {operator}", count) for operator, count in self.flop_counts[name].items()]
+        entries += [(f" - {counted}", count) for counted, count in self.flop_counts[name].items()]
         return [
             (indent + text, convert_num_with_suffix(n, suffix), convert_to_percent_str(n, total)) for text, n in entries
         ]

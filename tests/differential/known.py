@@ -22,4 +22,38 @@ KNOWN: list[tuple[str, str, str, str]] = [
     ),
     ("", "isin", "^accepts.*view size is not compatible", "torch's isin refuses tensors that are not contiguous"),
     ("", r"fft\.", "^accepts.*MKL FFT error", "MKL refuses some strides"),
+    (
+        "",
+        r"vmap\((jac|grad)",
+        "^stride: ",
+        "results of one transform within another lie in memory in the inner one's order",
+    ),
+    (
+        "",
+        r"jac(rev|fwd)\(torch.func.jac",
+        "^stride: ",
+        "results of one transform within another lie in memory in the inner one's order",
+    ),
+    (
+        "module-transforms",
+        "",
+        "^accepts.*attempted to call in-place",
+        "running statistics are written within a transform, which torch refuses",
+    ),
+    ("", "kron", "^accepts.*view size is not compatible", "torch's kron refuses some strides"),
+    (
+        "func",
+        r"torch.func.vmap\(",
+        "^accepts.*need to be at least 1D",
+        "torch's vmap refuses products of single numbers",
+    ),
+    ("", r"copy_\(x.conj", "^accepts.*single memory location", "a copy onto the conjugate of itself is well defined"),
+    ("pruned", r"clip_grad", "^accepts.*nested_tensorlist", "no gradient is nothing to clip"),
+    ("pruned", "parameters", "^value: ", "among equal weights another is pruned (libstdc++'s selection)"),
+    (
+        "",
+        "torch.func.grad",
+        r"^value:  0.0 .*torch nan$",
+        "nan times a mask's 0, which torch multiplies within transforms only",
+    ),
 ]

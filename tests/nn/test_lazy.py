@@ -121,3 +121,10 @@ def test_skip_init_draws_nothing():
     torch.manual_seed(0)
     skip_init(nn.Linear, 3, 2)
     assert torch.equal(torch.rand(1), first)
+
+
+@pytest.mark.parametrize("name", ["numel", "nelement", "dim", "stride", "element_size", "is_contiguous", "__len__"])
+def test_what_depends_on_the_shape_is_refused_before_there_is_one(name):
+    weight = nn.LazyLinear(3).weight
+    with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in "):
+        getattr(weight, name)()

@@ -129,3 +129,32 @@ def test_recorded_calls_and_batches_compute_it(x):
     for _ in range(4):
         assert torch.equal(f(x), x.conj() * 2)
     assert torch.equal(torch.func.vmap(lambda v: v.conj() * v)(x.conj()), x * x.conj())
+
+
+def outcome(f, *args):
+    """What a call gives, as text; the class of what it raises."""
+    try:
+        result = f(*args)
+    except Exception as error:
+        return type(error).__name__
+    return f"{result.dtype} {tuple(result.shape)} {result.resolve_conj().resolve_neg().tolist()}"
+
+
+UNARY = (
+    "abs alias_copy angle bitwise_not detach_copy exp isfinite nan_to_num neg prod reciprocal sgn square squeeze_copy std sum "
+    "t_copy tensor"
+)
+BINARY = "add atan2 eq gcd ge hypot kron logaddexp logical_and lt maximum mul"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("shape", [(), (2,), (2, 2)], ids=str)
+def test_operators_see_its_elements_in_any_number_of_dimensions(shape):
+    torch.manual_seed(0)
+    x = torch.randn(shape, dtype=torch.complex64)
+    view, plain = x.conj(), x.conj().resolve_conj()
+    for names, rest in ((UNARY, []), ("cumprod cumsum unsqueeze_copy", [0]), (BINARY, [1j])):
+        for f in [getattr(torch, name) for name in names.split()]:
+            assert outcome(f, view, *rest) == outcome(f, plain, *rest), f
+    for f in [getattr(torch, name) for name in BINARY.split()]:
+        assert outcome(f, view, view) == outcome(f, plain, plain), f

@@ -41,7 +41,7 @@ class Conjugated(np.lib.mixins.NDArrayOperatorsMixin, Placeholder):
 
     def elements(self) -> np.ndarray:
         """A new array with the elements."""
-        return self.apply(self.outline)
+        return np.asarray(self.apply(self.outline))  # NumPy's functions make a number of what has no dimensions
 
     def like(self, outline: np.ndarray) -> Any:
         """Another array seen in the same way."""
@@ -56,6 +56,8 @@ class Conjugated(np.lib.mixins.NDArrayOperatorsMixin, Placeholder):
         return self.elements() if dtype is None else self.elements().astype(dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if ufunc in _ORDERS and self.dtype.kind == "c":  # NumPy compares complex numbers; the careful path refuses
+            raise TypeError("an order of complex numbers")
         out = kwargs.pop("out", (None,))
         plain = [elements_of(x) for x in inputs]
         if type(out[0]) is not Conjugated:
@@ -106,6 +108,7 @@ class Conjugated(np.lib.mixins.NDArrayOperatorsMixin, Placeholder):
     __index__ = __int__
 
 
+_ORDERS = frozenset((np.less, np.less_equal, np.greater, np.greater_equal))
 exist: list[bool] = []  # not empty once there has been one: until then nothing looks for them
 
 

@@ -258,6 +258,8 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     except TypeError:
         numbers = tuple([number_in(m) for m in metadata])
         if all(a is b for a, b in zip(numbers, metadata, strict=True)):
+            for check in record.checks:
+                check(tensors)
             raise
         return write(record, self, others, numbers)
     if r is not self._array:
@@ -300,7 +302,7 @@ def check_writable(self: Tensor, state: State, may_share: bool = False) -> None:
     if s is not None and s.inference and not state.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
-            "normal tensor before doing inplace update."
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     if 0 in self._array.strides and not may_share:
         check_apart(self._array)

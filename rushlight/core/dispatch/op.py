@@ -64,7 +64,7 @@ class Op:
     """
 
     __slots__ = (
-        "_node_class", "columns", "differentiable", "doc", "draws", "extras", "follows", "function", "host_indices", "inplace",
+        "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "function", "host_indices", "inplace",
         "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "large", "name", "node", "number_first", "numbers", "out", "outputs",
         "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "unrounded", "view",
     )  # fmt: skip
@@ -129,6 +129,7 @@ class Op:
         self.unrounded = unrounded
         self.signature = entry.Signature(kernel) if self.kind == "general" else entry.POINTWISE[self.kind]
         self.lacks = lacking(name)
+        self.checks: list[Callable] = []  # `checks.guard` adds them: they raise torch's errors, given the operands
         self.rules: dict[str | None, Callable] = rules or {}
         self.node = node or node_name(name)
         self._node_class: type[Node] | None = None

@@ -48,6 +48,12 @@ def named(name: str, *fields: str) -> type[Named]:
 KNOWN: dict[str, type[tuple]] = {}  # by torch's name
 
 
+def of_out(cls: Any) -> Any:
+    """torch's class for results that were written into `out=`: `max_out` for `max`."""
+    name = cls.__name__ + "_out"
+    return KNOWN.get(name) or named(name, *cls._fields)
+
+
 def named_again(name: str, fields: tuple[str, ...], values: tuple) -> tuple:
     """A pickled named tuple rebuilt."""
     return (KNOWN.get(name) or named(name, *fields))(*values)

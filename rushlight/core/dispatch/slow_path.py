@@ -17,6 +17,7 @@ from ..device.buffer import as_array
 from ..device.conjugated import is_conjugated, view_of
 from ..tensor import dtype as dtypes
 from ..tensor.casting import cast, copy_into, dense_like, ordered
+from ..tensor.dtype import c_word
 from ..tensor.node import Leaf, Output
 from ..tensor.placeholder import call_without_array
 from ..tensor.resizing import resize
@@ -29,6 +30,7 @@ from .errors import argument_type, explain
 from .extension_points import pack_saved, trace_results
 from .mode import emit_event, in_kernel, thread
 from .overlap import check_apart, is_read_again
+from .return_types import of_out
 from .scalars import number_as
 from .torch_kernels import error_of, kernel_word, lacks
 
@@ -404,7 +406,7 @@ def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
             )
         for r, o in zip(result, out, strict=True):
             write_out(name, inputs, r, o)
-        return type(result)(out) if type(result) is tuple else type(result)(*out)
+        return type(result)(out) if type(result) is tuple else of_out(type(result))(*out)
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     _check_out(name, result, out)
@@ -449,13 +451,18 @@ def _check_reading(name: str, result: Tensor, out: Tensor, t: Tensor) -> None:
 
 # operators of torch that write their result as it is: their `out` has to have its dtype; all others cast
 _EXACT_OUT = frozenset({
-    "abs", "addmm", "all", "amax", "amin", "any", "argmax", "argmin", "baddbmm", "bmm", "clamp", "clamp_max", "clamp_min",
-    "cross", "diag", "dot", "heaviside", "index_add", "index_copy", "index_select", "inner", "isin", "isneginf", "isposinf",
-    "masked_select", "matmul", "max", "min", "mm", "mode", "mv", "nonzero", "norm", "quantile", "renorm", "round", "scatter",
-    "searchsorted", "signbit", "sort", "take", "take_along_dim", "tensordot", "topk", "tril", "triu", "where",
+    "abs", "addbmm", "addmm", "addmv", "all", "amax", "amin", "any", "argmax", "argmin", "baddbmm", "bmm", "cholesky", "clamp",
+    "clamp_max", "clamp_min", "cross", "diag", "diagonal_copy", "dot", "eigvalsh", "expand_copy", "heaviside", "histc",
+    "index_add", "index_copy", "index_reduce", "index_select", "inner", "inv", "inverse", "isin", "isneginf", "isposinf",
+    "linalg_det", "log_softmax", "logcumsumexp", "masked_select", "matmul", "matrix_norm", "matrix_power", "max", "min", "mm",
+    "mode", "msort", "multi_dot", "mv", "nan_to_num", "nanquantile", "narrow_copy", "nonzero", "norm", "permute_copy",
+    "quantile", "renorm", "round", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "select_copy", "signbit",
+    "slice_copy", "softmax", "solve", "sort", "squeeze_copy", "svdvals", "t_copy", "take", "take_along_dim", "tensordot",
+    "topk", "transpose_copy", "tril", "triu", "unfold_copy", "unsqueeze_copy", "vdot", "vector_norm", "view_copy", "where",
 })  # fmt: skip
 
 
+_JOINED = frozenset({"cat", "column_stack", "dstack", "hstack", "stack", "vstack"})
 # operators of torch whose kernel writes elements of the input's type
 _UNARY_OUT = frozenset({"bitwise_not", "ceil", "conj_physical", "floor", "frac", "neg", "sgn", "sign", "trunc"})
 
@@ -467,11 +474,14 @@ def _takes_out(name: str, d: dtypes.dtype) -> bool:
 def _check_out(name: str, result: Tensor, out: Tensor) -> None:
     if name in _EXACT_OUT and result.dtype is not out.dtype and not _takes_out(name, out.dtype):
         raise RuntimeError(
-            f"{name}(): Expected out tensor to have dtype {type_word(result.dtype)}, but got {type_word(out.dtype)} instead"
+            f"{name}(): Expected out tensor to have dtype {c_word(result.dtype)}, but got {c_word(out.dtype)} instead"
         )
     if name in _UNARY_OUT and result.dtype is not out.dtype:
         raise RuntimeError(f"Found dtype {type_word(out.dtype)} but expected {type_word(result.dtype)}")
     if not dtypes.can_cast(result.dtype, out.dtype):
+        if name in _JOINED:
+            word = type_word(out.dtype)
+            raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {word}")
         raise RuntimeError(
             f"result type {type_word(result.dtype)} can't be cast to the desired output type {type_word(out.dtype)}"
         )

@@ -127,9 +127,10 @@ class Generator:
         """The state as torch lays it out: a uint8 tensor. Shape: -> (5056,)"""
         return wrap(self.state_bytes())
 
-    def set_state(self, new_state: Any) -> None:
-        """Continue from a state that `get_state` returned, here or in torch."""
+    def set_state(self, new_state: Any) -> Generator:
+        """Continue from a state that `get_state` returned, here or in torch; the generator itself."""
         self.set_state_bytes(getattr(new_state, "_array", new_state))
+        return self
 
     def clone_state(self) -> Generator:
         """A new generator that continues this one's stream independently."""

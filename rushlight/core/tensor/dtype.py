@@ -235,7 +235,8 @@ def _promote_integers(a: dtype, b: dtype) -> dtype:
     wide = (uint16, uint32, uint64)
     if a in wide or b in wide:
         raise RuntimeError(
-            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a} and {b}"
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{type_word(a)} and {type_word(b)}"
         )
     if uint8 not in (a, b):
         return max(a, b, key=lambda t: t.itemsize)

@@ -89,6 +89,16 @@ class Node:
         name = type(self).__name__
         return f"torch::autograd::{name}" if name in ("CopySlices", "CopyBackwards") else name
 
+    def _sequence_nr(self) -> int:
+        """The time of the call: later nodes have larger numbers."""
+        return self.seq
+
+    def _set_sequence_nr(self, number: int) -> None:
+        """Raises NotImplementedError: backward visits nodes by the time of their calls."""
+        raise NotImplementedError(
+            f"{type(self).__name__}._set_sequence_nr: backward visits nodes by the time of their calls"
+        )
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
@@ -223,6 +233,12 @@ def leave_leaf(tensor: Any, leaf: Leaf) -> None:
     _left[key] = weakref.ref(tensor, lambda _: _left.pop(key, None)), leaf
 
 
+def leaf_before(tensor: Any) -> Leaf | None:
+    """The leaf that a tensor without grad will have again when it requires grad."""
+    ref, leaf = _left.get(id(tensor), (None, None))
+    return leaf if ref is not None and ref() is tensor else None
+
+
 def leaf_of(tensor: Any) -> Leaf:
     """The leaf of a tensor that begins to require grad: the one that it had before, or a new one."""
     ref, leaf = _left.pop(id(tensor), (None, None))
@@ -260,7 +276,7 @@ def inner(name: str, *edges: Any) -> Inner:
 class Hooks:
     """The hooks of one node or leaf: on the tensor's gradient, before and after the node, after accumulation."""
 
-    __slots__ = ("tensor", "pre", "post", "accumulated", "retain", "packed", "__weakref__")
+    __slots__ = ("tensor", "pre", "post", "accumulated", "retain", "packed", "grad_dtype", "__weakref__")
 
     def __init__(self):
         self.tensor: Any = None
@@ -269,6 +285,7 @@ class Hooks:
         self.accumulated: Any = None
         self.retain: Any = None  # weak reference to the tensor whose .grad is kept
         self.packed = False  # whether saved-tensor hooks packed what the node saved
+        self.grad_dtype: Any = ()  # of a leaf: the dtype that its gradient takes, None for any; (): the tensor's
 
     def add(self, kind: str, hook: Any):
         table = getattr(self, kind)

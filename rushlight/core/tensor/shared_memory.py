@@ -154,13 +154,17 @@ def untyped_storage(self: Tensor) -> Any:
     return _storages().untyped_storage(self)
 
 
-def storage(self: Tensor) -> Any:
-    """The tensor's whole memory as numbers of its type, shared with it. Deprecated, as in torch: `untyped_storage`."""
+def _warn_deprecated() -> None:
     warn_once(
         "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This "
         "should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
         "tensor.untyped_storage() instead of tensor.storage()"
     )
+
+
+def storage(self: Tensor) -> Any:
+    """The tensor's whole memory as numbers of its type, shared with it. Deprecated, as in torch: `untyped_storage`."""
+    _warn_deprecated()
     return _typed_storage(self)
 
 
@@ -170,4 +174,5 @@ def _typed_storage(self: Tensor) -> Any:
 
 def storage_type(self: Tensor) -> Any:
     """The class of the tensor's `storage()`."""
+    _warn_deprecated()
     return getattr(_storages(), _storages()._NAMES[self.dtype])

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from math import prod
+from operator import index
 from typing import Any
 
 
 class Size(tuple):
     """The shape of a tensor: a tuple of ints that prints as torch's and can count its elements."""
+
+    def __new__(cls, sizes: Iterable = ()) -> Size:
+        if type(sizes) is Size:
+            return sizes
+        sizes = tuple(sizes)
+        for n, size in enumerate(sizes):
+            if type(size) is not int:
+                return size_of([_whole(size, n) for n, size in enumerate(sizes)])
+        return size_of(sizes)
 
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"
@@ -16,20 +27,29 @@ class Size(tuple):
     def numel(self) -> int:
         return prod(self)
 
-    def __getitem__(self, index) -> Any:
-        part = tuple.__getitem__(self, index)
-        return Size(part) if isinstance(index, slice) else part
+    def __getitem__(self, place) -> Any:
+        part = tuple.__getitem__(self, place)
+        return size_of(part) if isinstance(place, slice) else part
 
     def __add__(self, other):
         return Size(tuple.__add__(self, tuple(other)))
 
     def __mul__(self, n):
-        return Size(tuple.__mul__(self, n))
+        return size_of(tuple.__mul__(self, n))
 
     __rmul__ = __mul__
 
     def __reduce__(self):
         return Size, (tuple(self),)
+
+
+size_of = partial(tuple.__new__, Size)  # of what is known to be ints
+
+
+def _whole(size: Any, n: int) -> int:
+    if hasattr(size, "__index__"):
+        return index(size)
+    raise TypeError(f"torch.Size() takes an iterable of 'int' (item {n} is '{type(size).__name__}')")
 
 
 def wrap_dim(dim: int, ndim: int) -> int:

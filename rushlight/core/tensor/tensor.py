@@ -22,10 +22,10 @@ from ..warn import warn, warn_once
 from . import dtype as dtypes
 from .dtype import c_word, type_word
 from .layout import strided
-from .node import Leaf, Output, hooks_of, leaf_of, leave_leaf
+from .node import Leaf, Output, hooks_of, leaf_before, leaf_of, leave_leaf
 from .placeholder import Placeholder
 from .printing import describe_tensor
-from .size import Size, wrap_dim
+from .size import Size, size_of, wrap_dim
 from .storage import Storage, address_of, expose, private_storage, storage_of
 
 _new = object.__new__
@@ -119,14 +119,14 @@ class Tensor:
     def shape(self) -> Size:
         if size_observer.value is not None and (traced := size_observer.value(self, None)) is not None:
             return traced
-        return Size(self._array.shape)
+        return size_of(self._array.shape)
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or its entry `dim`."""
         if size_observer.value is not None and (traced := size_observer.value(self, dim)) is not None:
             return traced
         if dim is None:
-            return Size(self._array.shape)
+            return size_of(self._array.shape)
         if not self._array.ndim:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         return self._array.shape[wrap_dim(dim, self._array.ndim)]
@@ -219,6 +219,10 @@ class Tensor:
         a = self._array
         return (address_of(a) - address_of(root)) // a.itemsize if a.size else 0
 
+    def const_data_ptr(self) -> int:
+        """The address of the first element, to be read only."""
+        return self.data_ptr()
+
     def data_ptr(self) -> int:
         """The address of the first element."""
         if thread.state.level > 1:
@@ -235,7 +239,20 @@ class Tensor:
     def _version(self) -> int:
         if thread.state.level > 1:
             emit_event("left", "_version of a tensor, which differs in the next call")
+        if self.is_inference():
+            raise RuntimeError("Inference tensors do not track version counter.")
         return version_of(self)
+
+    @property
+    def name(self) -> None:
+        """None: names of tensors are of torch's earliest versions."""
+        return None
+
+    @property
+    def volatile(self) -> bool:
+        """False, with a warning: torch removed it in version 0.4."""
+        warn("volatile was removed (Variable.volatile is always False)")
+        return False
 
     @property
     def _base(self) -> Tensor | None:
@@ -334,6 +351,33 @@ class Tensor:
         self._grad = None
         if thread.state.level > 1:
             emit_event("graded", self)
+
+    @property
+    def grad_dtype(self) -> Any:
+        """The dtype that `.grad` of this leaf takes: the tensor's own unless it was set; None where any will do."""
+        edge = self._edge
+        if edge is not None and type(edge) is not Leaf:
+            raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+        leaf = leaf_before(self) if edge is None else edge
+        kept = () if leaf is None or leaf.hooks is None else leaf.hooks.grad_dtype
+        return self.dtype if kept == () else kept
+
+    @grad_dtype.setter
+    def grad_dtype(self, value: Any) -> None:
+        if value is not None and type(value) is not dtypes.dtype:
+            raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}")
+        if self._edge is not None and type(self._edge) is not Leaf:
+            raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+        if value is not None and self._grad is not None and self._grad.dtype is not value:
+            raise RuntimeError(
+                f"Cannot set grad_dtype to '{type_word(value)}' because there is already a gradient with dtype "
+                f"'{c_word(self._grad.dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or "
+                "ensure the new grad_dtype matches the existing gradient's dtype."
+            )
+        leaf = leaf_of(self) if self._edge is None else self._edge
+        hooks_of(leaf).grad_dtype = value
+        if self._edge is None:
+            leave_leaf(self, leaf)
 
     def retain_grad(self) -> None:
         """Keep `.grad` of this non-leaf tensor in backward. Does nothing for a leaf."""
@@ -450,6 +494,9 @@ class Tensor:
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
         """The result of a NumPy function of tensors, as a tensor: `np.exp(t)`, `t + array`."""
         return wrap(np.asarray(array, np.uint8) if array.dtype.kind == "b" else as_array(array))
+
+    def __delitem__(self, index: Any) -> None:
+        raise TypeError("Tensor does not support deleting items")
 
     def __len__(self) -> int:
         if not self._array.ndim:
@@ -596,12 +643,14 @@ def _check_grad(t: Tensor, value: Any) -> None:
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
     if value is t:
         raise RuntimeError("can't assign Variable as its own grad")
-    if value._array.dtype != t._array.dtype:
-        raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{c_word(value.dtype)}' to a tensor with grad_dtype "
-            f"'{type_word(t.dtype)}'. The gradient must match the tensor's dtype: cast the gradient first, for example with "
-            "grad.to(tensor.dtype)."
-        )
+    if value._array.dtype != t._array.dtype or t._edge is None or (type(t._edge) is Leaf and t._edge.hooks is not None):
+        expected = t.grad_dtype if t._edge is None or type(t._edge) is Leaf else t.dtype
+        if expected is not None and value.dtype is not expected:
+            raise RuntimeError(
+                f"attempting to assign a gradient with dtype '{c_word(value.dtype)}' to a tensor with grad_dtype "
+                f"'{type_word(expected)}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype): "
+                "cast the gradient first, for example with grad.to(tensor.dtype), or set grad_dtype."
+            )
     if value._array.shape != t._array.shape:
         raise RuntimeError(
             f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(t.shape)}'. Please "

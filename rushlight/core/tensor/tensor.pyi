@@ -20,10 +20,10 @@ from ..warn import warn as warn, warn_once as warn_once
 from . import dtype as dtypes
 from .dtype import c_word as c_word, type_word as type_word
 from .layout import strided as strided
-from .node import Leaf as Leaf, Output as Output, hooks_of as hooks_of, leaf_of as leaf_of, leave_leaf as leave_leaf
+from .node import Leaf as Leaf, Output as Output, hooks_of as hooks_of, leaf_before as leaf_before, leaf_of as leaf_of, leave_leaf as leave_leaf
 from .placeholder import Placeholder as Placeholder
 from .printing import describe_tensor as describe_tensor
-from .size import Size as Size, wrap_dim as wrap_dim
+from .size import Size as Size, size_of as size_of, wrap_dim as wrap_dim
 from .storage import Storage as Storage, address_of as address_of, expose as expose, private_storage as private_storage, storage_of as storage_of
 
 from ..random import Generator as _Generator
@@ -172,10 +172,22 @@ class Tensor:
         """How many elements are before the first one in the shared memory."""
         ...
 
+    def const_data_ptr(self) -> _int:
+        """The address of the first element, to be read only."""
+        ...
+
     def data_ptr(self) -> _int:
         """The address of the first element."""
         ...
 
+    @property
+    def name(self) -> None:
+        """None: names of tensors are of torch's earliest versions."""
+        ...
+    @property
+    def volatile(self) -> _bool:
+        """False, with a warning: torch removed it in version 0.4."""
+        ...
     def _is_view(self) -> _bool: ...
 
     @property
@@ -205,6 +217,12 @@ class Tensor:
     def grad(self, value: Tensor | None) -> None: ...
     @grad.deleter
     def grad(self) -> None: ...
+    @property
+    def grad_dtype(self) -> Tensor:
+        """The dtype that `.grad` of this leaf takes: the tensor's own unless it was set; None where any will do."""
+        ...
+    @grad_dtype.setter
+    def grad_dtype(self, value: Tensor) -> None: ...
     def retain_grad(self) -> None:
         """Keep `.grad` of this non-leaf tensor in backward. Does nothing for a leaf."""
         ...
@@ -253,6 +271,8 @@ class Tensor:
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: Any = False) -> Tensor:
         """The result of a NumPy function of tensors, as a tensor: `np.exp(t)`, `t + array`."""
         ...
+
+    def __delitem__(self, index: Any) -> None: ...
 
     def __len__(self) -> _int:
         ...
@@ -780,6 +800,10 @@ class Tensor:
         """The sum over `dim` with every nan counted as 0."""
         ...
 
+    def hash_tensor(self, dim: _int | Sequence[_int] = (), *, keepdim: _bool = False, mode: _int | _str = 0, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
+        """A number that equal tensors share: the exclusive or of all elements' bits, as uint64."""
+        ...
+
     def mean(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
         """The mean over `dim`, or of all elements; nan of none."""
         ...
@@ -988,7 +1012,7 @@ class Tensor:
         """The sum over the dimensions along which `size` would be broadcast to the tensor's shape."""
         ...
 
-    def broadcast_to(self, size: _int | Sequence[_int]) -> Tensor:
+    def broadcast_to(self, *args: Any, size: _int | Sequence[_int] | None = None) -> Tensor:
         """The tensor expanded to `size`: a view, whose new entries share memory."""
         ...
 
@@ -1060,6 +1084,18 @@ class Tensor:
         """At most `chunks` views of equal size along `dim` (the last may be smaller): a tuple."""
         ...
 
+    def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """`chunk` whose parts may be written to in place."""
+        ...
+
+    def unsafe_split(self, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+        """`split` whose parts may be written to in place."""
+        ...
+
+    def unsafe_split_with_sizes(self, split_sizes: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+        """`split_with_sizes` whose parts may be written to in place."""
+        ...
+
     def tensor_split(self, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
         """Views along `dim`, as a tuple: a number of nearly equal ones, or cut at the given places."""
         ...
@@ -1078,18 +1114,6 @@ class Tensor:
 
     def as_strided_(self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None=None) -> Self:
         """Make the tensor `as_strided` of itself, in place: its memory stays, its shape and strides change."""
-        ...
-
-    def unsafe_chunk(self, chunks: _int, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None) -> tuple[Tensor, ...]:
-        """At most `chunks` views of equal size along `dim` (the last may be smaller): a tuple."""
-        ...
-
-    def unsafe_split(self, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
-        """Views of `split_size` entries each along `dim` (the last may be smaller), or of the listed sizes."""
-        ...
-
-    def unsafe_split_with_sizes(self, split_sizes: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-        """Views of the given sizes along `dim`: a tuple."""
         ...
 
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
@@ -2118,6 +2142,10 @@ class Tensor:
 
     def as_strided_scatter(self, src: Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
         """The input with `src` at the places that `as_strided` would show."""
+        ...
+
+    def slice_inverse(self, src: Tensor, dim: _int = 0, start: Tensor | _Number | None = None, end: Tensor | _Number | None = None, step: _Number = 1) -> Tensor:
+        """The tensor that `input` is a slice of, laid out as `src`: a view of the same memory."""
         ...
 
     def fill_diagonal_(self, fill_value: Tensor | _Number, wrap: _bool = False) -> Self:

@@ -287,7 +287,7 @@ class _ConvTransposeNd(_ConvNd):
         largest = [size + step - 1 for size, step in zip(smallest, self.stride, strict=True)]
         if any(not low <= size <= high for low, size, high in zip(smallest, wanted, largest, strict=True)):
             raise ValueError(
-                f"requested an output size of {wanted}, but valid sizes range from {smallest} to {largest} "
+                f"requested an output size of {tuple(wanted)}, but valid sizes range from {smallest} to {largest} "
                 f"(for an input of {input.size()[2:]})"
             )
         return tuple(size - low for size, low in zip(wanted, smallest, strict=True))

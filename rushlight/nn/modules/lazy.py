@@ -57,6 +57,7 @@ class LazyModuleMixin(Module):
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         lazy = {n: t for n, t in (*self._parameters.items(), *self._buffers.items()) if is_lazy(t)}
+        names = [n for n, t in (*self._parameters.items(), *self._buffers.items()) if t is not None]
         for table in (self._parameters, self._buffers):
             for name in lazy.keys() & table.keys():
                 table[name] = None
@@ -65,6 +66,9 @@ class LazyModuleMixin(Module):
             table: Any = self._parameters if isinstance(t, UninitializedParameter) else self._buffers
             table[name] = t
             destination[prefix + name] = t
+        for name in [prefix + n for n in names] if lazy else ():  # in the order in which they were registered
+            if name in destination:
+                destination[name] = destination.pop(name)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         for name, t in (*self._parameters.items(), *self._buffers.items()):

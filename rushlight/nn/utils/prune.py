@@ -64,7 +64,13 @@ class BasePruningMethod:
             default_mask = ops.ones_like(original)
         else:
             default_mask = getattr(module, name + "_mask").detach().clone()
-        mask = method.compute_mask(scores, default_mask)
+        try:
+            mask = method.compute_mask(scores, default_mask)
+        except Exception:
+            if not hooks:  # the parameter is as before
+                module.register_parameter(name, original)
+                del module._parameters[name + "_orig"]
+            raise
         module.register_buffer(name + "_mask", mask)
         setattr(module, name, method.apply_mask(module))
         module.register_forward_pre_hook(method)

@@ -207,6 +207,12 @@ def pack_padded_sequence(
     tensor([1, 3, 2])
     """
     lengths = ops.as_tensor(lengths, dtype=dtypes.int64, device="cpu")
+    if lengths.dim() != 1:
+        raise RuntimeError(
+            f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D cpu Long tensor"
+        )
+    if not input.numel():
+        raise RuntimeError("Cannot pack empty tensors.")
     order = None
     steps_first = input.transpose(0, 1) if batch_first else input
     if not enforce_sorted:
@@ -226,7 +232,7 @@ def _check_lengths(lengths: list[Any], batch: Any) -> None:
         raise RuntimeError(
             f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} (batch_size={batch})"
         )
-    if any(length <= 0 for length in lengths):
+    if lengths[-1] <= 0:  # the shortest, if they are in order
         raise RuntimeError(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
         )

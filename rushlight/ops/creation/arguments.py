@@ -25,7 +25,14 @@ def fresh(array: Any, requires_grad: bool = False, where: Backend | None = None)
     t = constant(array if where is None else where.from_host(array))
     if thread.state.inference:
         storage_of(t).inference = True
-    return t.requires_grad_() if requires_grad else t
+    return requiring_grad(t) if requires_grad else t
+
+
+def requiring_grad(t: Tensor) -> Tensor:
+    """A new tensor, which now requires grad."""
+    if not (t.is_floating_point() or t.is_complex()):
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return t.requires_grad_()
 
 
 def backend_for(device: Any) -> Backend | None:

@@ -23,7 +23,18 @@ from ...core.tensor.placeholder import NoArray
 from ...core.tensor.size import shape_from, shape_keyword
 from ...core.tensor.storage import storage_of
 from ...core.tensor.tensor import Tensor, constant, wrap
-from .arguments import arranged, backend_for, backend_like, check_options, format_name, fresh, made_like, numpy_type
+from ...core.warn import warn
+from .arguments import (
+    arranged,
+    backend_for,
+    backend_like,
+    check_options,
+    format_name,
+    fresh,
+    made_like,
+    numpy_type,
+    requiring_grad,
+)
 from .from_data import array_from, tensor
 from .into import kind_of, put, sized
 
@@ -63,7 +74,7 @@ def _creator(name: str, make: Any, doc: str) -> Any:
             emit_event("created", t, make is not determinism.empty)
         if state.inference:
             storage_of(t).inference = True
-        return t.requires_grad_() if requires_grad else t
+        return requiring_grad(t) if requires_grad else t
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = doc
@@ -212,7 +223,7 @@ def _like(name: str, make: Any) -> Any:
 def by_class(name: str, t: Tensor, *args: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
     """A new tensor in the terms of one that wraps others: what its class makes of torch's operator of that name."""
     made = ask_for(name, t, *args, **({} if dtype is None else {"dtype": dtype}), pin_memory=False)
-    return made.requires_grad_() if requires_grad else made
+    return requiring_grad(made) if requires_grad else made
 
 
 def _dense_like(make: Any) -> Any:
@@ -297,6 +308,11 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A tensor that holds a copy of `data`, of the type of this one."""
     check_options(layout, pin_memory)
+    if isinstance(data, Tensor):
+        warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor)."
+        )
     if isinstance(data, Tensor) and isinstance(data._array, Buffer):
         return tensor(data, dtype=dtype or self.dtype, device=self.device if device is None else device)
     return fresh(array_from(data, dtype or self.dtype), requires_grad, backend_like(self, device))

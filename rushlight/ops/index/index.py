@@ -73,7 +73,7 @@ def _basic(index: tuple) -> tuple:
                 op = part
         elif i is None:
             op = _last_is_new
-        elif i is Ellipsis:
+        elif i is Ellipsis and rest:
             rest = ()
         else:
             return None, None
@@ -89,6 +89,7 @@ def _parse(t: Tensor, index: Any) -> tuple[tuple | None, list, Any]:
         raise _too_many(ndim, items)
     if not any(i is Ellipsis for i in items):
         items = (*items, Ellipsis)
+    items = _with_one_ellipsis(items, ndim)
     basic: list[Any] = []
     advanced: list[Any] = []
     kind, plain, dim = _whole, True, 0
@@ -134,6 +135,15 @@ def _parse(t: Tensor, index: Any) -> tuple[tuple | None, list, Any]:
     if plain and advanced:
         return None, advanced, kind
     return (*basic, Ellipsis), advanced, kind
+
+
+def _with_one_ellipsis(items: tuple, ndim: int) -> tuple:
+    """The first Ellipsis takes all dimensions that are left; another one may follow where nothing after it takes any."""
+    first = next(n for n, i in enumerate(items) if i is Ellipsis)
+    later = [n for n, i in enumerate(items) if i is Ellipsis and n > first]
+    if later and any(_dims_taken(i) for i in items[later[0] :]):
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {ndim})")
+    return tuple([i for n, i in enumerate(items) if n not in later]) if later else items
 
 
 def _too_many(ndim: int, items: tuple) -> IndexError:

@@ -25,7 +25,8 @@ def _check_index(name: str, index: np.ndarray, n: int, dim: int = 0) -> np.ndarr
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim}")
     if index.dtype != np.int64 and index.dtype != np.int32:
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, but got {word(index)}")
+        expected = "int32 or int64" if name == "index_select" else "int32/int64"
+        raise RuntimeError(f"{name}(): Expected dtype {expected} for index (got {word(index)})")
     flat = index.reshape(-1)
     if not lies_within(flat, 0, n):
         bad = flat[(flat < 0) | (flat >= n)][0]
@@ -78,15 +79,21 @@ def _check_source(
     """(dimension, checked index) of an index_* call that places slices of `source`."""
     if source.dtype != input.dtype:
         raise RuntimeError(
-            f"{name}(): self and source expected to have the same dtype, but got (self) {word(input)} and (source) "
+            f"index_add_(): self ({word(input)}) and source ({word(source)}) must have the same scalar type"
+            if name == "index_add"
+            else f"{name}_(): self and source expected to have the same dtype, but got (self) {word(input)} and (source) "
             f"{word(source)}"
         )
     d = wrap_dim(dim, input.ndim)
     where = _check_index(name, index, input.shape[d] if input.ndim else 1, d)
     n = source.shape[d] if source.ndim else 1
     if where.size != n:
-        raise IndexError(
-            f"{name}(): Number of indices ({where.size}) should be equal to source.size(dim): ({n}), for dim: {d}"
+        if name == "index_copy":
+            raise IndexError(
+                f"index_copy_(): Number of indices ({where.size}) should be equal to source.size(dim) ({n})"
+            )
+        raise RuntimeError(
+            f"{name}_(): Number of indices ({where.size}) should be equal to source.size(dim): ({n}), for dim: {d}"
         )
     if input.shape[:d] != source.shape[:d] or input.shape[d + 1 :] != source.shape[d + 1 :]:
         raise RuntimeError(

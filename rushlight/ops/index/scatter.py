@@ -14,6 +14,7 @@ from ...core.dispatch.inplace import write
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import NUMBERS, exact, type_name
 from ...core.dispatch.slow_path import write_out
+from ...core.tensor.dtype import c_word
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant, wrap
 from ..pointwise.checks import lies_within
@@ -122,7 +123,9 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
         )
     result = _gather(input, index, dim)
     if out is not None and out.dtype is not result.dtype:
-        raise RuntimeError(f"Expected out tensor to have dtype {result.dtype.name}, but got {out.dtype.name} instead")
+        raise RuntimeError(
+            f"gather(): Expected out tensor to have dtype {c_word(result.dtype)}, but got {c_word(out.dtype)} instead"
+        )
     return result if out is None else write_out("gather", (input,), result, out)
 
 

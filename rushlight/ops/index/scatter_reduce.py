@@ -9,7 +9,7 @@ import numpy as np
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.size import wrap_dim
-from ...core.tensor.tensor import Tensor
+from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.checks import refuse
 from .duplicate_index import add_at, combine_at
 from .scatter import _gather, _scatter_add, _scatter_parts, _scatter_value, padded
@@ -95,10 +95,17 @@ _RULES = {"sum": _sum_rule, "mean": _mean_rule, "prod": _prod_rule, "amax": _ext
 
 def _check_reduce(reduce: str, allowed: tuple[str, ...]) -> None:
     if reduce not in allowed:
-        raise RuntimeError(f"reduce argument must be either {', '.join(allowed[:-1])} or {allowed[-1]}, got {reduce}.")
+        raise RuntimeError(f"reduce argument must be either {', '.join(allowed[:-1])} or {allowed[-1]}, got {reduce}")
 
 
 _SCATTERED = ("sum", "prod", "mean", "amax", "amin")
+
+
+def _reduction(name: str) -> str:
+    """A reduction by torch's name for it. "max" and "min" are accepted too, as torch does."""
+    name = {"max": "amax", "min": "amin"}.get(name, name)
+    _check_reduce(name, _SCATTERED)
+    return name
 
 
 @composite(method=True, out=True)
@@ -119,15 +126,13 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     >>> scatter_reduce(zeros(2), 0, tensor([0, 0, 1]), tensor([1.0, 3.0, 5.0]), "mean", include_self=False)
     tensor([2., 5.])
     """
-    _check_reduce(reduce, _SCATTERED)
-    return _scatter_reduce(input, index, src, dim, reduce, include_self)
+    return _scatter_reduce(input, index, src, dim, _reduction(reduce), include_self)
 
 
 @composite(method=True, function=False)
 def scatter_reduce_(self, dim, index, src, reduce, *, include_self=True):
     """In-place `scatter_reduce`."""
-    _check_reduce(reduce, _SCATTERED)
-    return write(_scatter_reduce.record, self, (index, src), (dim, reduce, include_self))
+    return write(_scatter_reduce.record, self, (index, src), (dim, _reduction(reduce), include_self))
 
 
 # ---------------------------------------------------------------------------------------------- along an index
@@ -140,7 +145,14 @@ def _spread_index(input: Tensor, dim: int, index: Tensor, source: Tensor) -> tup
         raise IndexError("index_reduce(): Index is supposed to be a vector")
     n, have = index._array.size, source._array.shape[d] if source._array.ndim else 1
     if n != have:
-        raise IndexError(f"index_reduce(): Number of indices ({n}) should be equal to source.size(dim): ({have})")
+        raise RuntimeError(
+            f"index_reduce_(): Number of indices ({n}) should be equal to source.size(dim): ({have}), for dim: {dim}"
+        )
+    if source.dtype is not input.dtype:
+        raise RuntimeError(
+            f"index_reduce_(): self ({type_word(input.dtype)}) and source ({type_word(source.dtype)}) must have the same "
+            "scalar type"
+        )
     if not source._array.ndim:
         source = source.reshape(1)  # type: ignore[attr-defined]
     shape = [1] * source._array.ndim

@@ -625,10 +625,14 @@ def _(g, input, lambd):
 
 @primitive(public=False, name="softshrink")
 def _softshrink(input, /, lambd):
-    if not lambd >= 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
     floats_only(input, "softshrink_cpu")
-    return widened(lambda x: x - np.minimum(np.maximum(x, -lambd), lambd))(input)
+    largest = float(ml_dtypes.finfo(input.dtype).max)
+    if not 0 <= lambd <= largest:
+        raise RuntimeError(
+            f"lambda must be in range [0, {largest:g}] for input dtype {type_word(dtypes.from_numpy(input.dtype))}, but "
+            f"found {lambd:g}"
+        )
+    return widened(lambda x: np.copysign(x - np.minimum(np.maximum(x, -lambd), lambd), x))(input)
 
 
 @_softshrink.vjp

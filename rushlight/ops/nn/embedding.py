@@ -169,7 +169,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if input._array.ndim == 2:
         if offsets is not None:
             raise ValueError(
-                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences."
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
+                f"However, found offsets of type {type(offsets)}"
             )
         shape = input._array.shape
         offsets = constant(on_device_of(input._array, np.arange, 0, shape[0] * shape[1], shape[1]))
@@ -180,7 +181,14 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
             raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}")
         if offsets is None:
             raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
         flat, weights = input, per_sample_weights
+    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape "
+            f"as the input ({input.shape})"
+        )
     if weights is not None and mode != "sum":
         raise NotImplementedError(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
@@ -188,7 +196,10 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         )
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
-    rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    try:
+        rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    except IndexError as error:
+        raise _outside(flat, weight) or error from None
     if weights is not None:
         rows = rows * weights.unsqueeze(1)
     if input._array.ndim == 2 and padding_idx is None and shape[1]:
@@ -200,6 +211,15 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     return shown_as(_bags(rows, bag, counts, mode), "EmbeddingBagBackward0")
 
 
+def _outside(flat, weight):
+    """torch's error for an index outside the table."""
+    n = weight._array.shape[0]
+    for place, i in enumerate(flat.tolist()):
+        if not 0 <= i < n:
+            return RuntimeError(f"Index {place} of input takes value {i} which is not in the valid range [0, {n})")
+    return None
+
+
 def _bags_of_one_size(rows, mode):
     return rows.amax(1) if mode == "max" else rows.sum(1) if mode == "sum" else rows.mean(1)
 
@@ -209,9 +229,16 @@ def _bag_places(input, offsets, /, padding, include_last):
     """The bag of each index, which indices do not count, and how many do in each bag."""
     starts = offsets if include_last else np.append(offsets, input.size)
     if starts.size and starts[0]:
-        raise ValueError(
-            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0."
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
+            f"{starts[0]}"
         )
+    if starts.size and offsets[-1:].sum() > input.size:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {input.size} but got offsets[-1] of {offsets[-1]}"
+        )
+    if (np.diff(starts) < 0).any():
+        raise RuntimeError(f"embedding_bag: offsets have to rise, but got {offsets.tolist()}")
     beyond = max(0, input.size - int(starts[-1])) if starts.size else 0  # after the last offset: they belong to no bag
     bag = np.append(np.repeat(np.arange(len(starts) - 1), np.diff(starts)), np.zeros(beyond, np.int64))
     skipped = input == padding

@@ -371,7 +371,8 @@ def normalise_batch(
     if input._array.ndim < 2 and training:
         raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {input._array.ndim}")
     if not training and (running_mean is None or running_var is None):
-        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+        name = "running_mean" if running_mean is None else "running_var"
+        raise RuntimeError(f"{name} must be defined in evaluation mode")
     used = (None, None) if training else (running_mean, running_var)
     if training and running_mean is not None and running_mean.numel() != input._array.shape[1]:
         raise RuntimeError(f"running_mean should contain {input._array.shape[1]} elements not {running_mean.numel()}")

@@ -65,14 +65,11 @@ def _scaled(input, other, alpha):
     """alpha * other, checked as torch checks `alpha` against the type of the result."""
     if isinstance(alpha, bool):
         return _switched(input, other, alpha)
-    if isinstance(other, Tensor) and isinstance(alpha, (int, float)):
-        category = max(
-            input.dtype.category if isinstance(input, Tensor) else 0,
-            other.dtype.category,
-        )
-        if isinstance(alpha, float) and category < 2:
+    if isinstance(alpha, (int, float)):
+        kinds = [x.dtype if isinstance(x, Tensor) else dtypes.of_number(x) for x in (input, other)]
+        if isinstance(alpha, float) and max(kind.category for kind in kinds) < 2:
             raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-        if other.dtype.category < 2:  # alpha takes the result's type, it has no say in it
+        if isinstance(other, Tensor) and kinds[1].category < 2:  # alpha takes the result's type, it has no say in it
             d = common_type(_add.record, (input, other))
             return (other.to(d) * alpha).to(d)
     return other * alpha

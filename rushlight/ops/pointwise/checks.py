@@ -33,6 +33,7 @@ def guard(op, check, *, operators=True):
 
         return call
 
+    op.record.checks.append(check)
     scope = op.record.complete_scope()
     for name in ("slow_call", "slow_operator") if operators else ("slow_call",):
         scope[name] = guarded(scope[name])

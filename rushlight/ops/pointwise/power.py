@@ -231,7 +231,19 @@ def float_power(input, exponent, *, out=None):
     >>> float_power(tensor([4]), -0.5)
     tensor([0.5000], dtype=torch.float64)
     """
-    return pow(_double(input), _double(exponent), out=out)
+    input, exponent = _double(input), _double(exponent)
+    if out is not None:
+        wanted = dtypes.complex128 if any(_is_complex(x) for x in (input, exponent)) else dtypes.float64
+        if out.dtype is not wanted:
+            raise RuntimeError(
+                f"the output given to float_power has dtype {type_word(out.dtype)} but the operation's result requires dtype "
+                f"{type_word(wanted)}"
+            )
+    return pow(input, exponent, out=out)
+
+
+def _is_complex(x) -> bool:
+    return x.is_complex() if isinstance(x, Tensor) else isinstance(x, complex)
 
 
 @composite(method=True, function=False)

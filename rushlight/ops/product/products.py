@@ -88,8 +88,9 @@ def kron(input, other):
     >>> kron(tensor([1, 10]), tensor([1, 2]))
     tensor([ 1,  2, 10, 20])
     """
-    if not isinstance(other, Tensor):
-        raise argument_type("kron", "other", 2, other)
+    for n, (name, x) in enumerate((("input", input), ("other", other)), 1):
+        if not isinstance(x, Tensor):
+            raise argument_type("kron", name, n, x)
     x, y = input._array.shape, other._array.shape
     n = max(len(x), len(y))
     x, y = (1,) * (n - len(x)) + x, (1,) * (n - len(y)) + y

@@ -585,10 +585,20 @@ def _check_p(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
+def _check_floats(input: Tensor) -> None:
+    if input.dtype.category < 2:
+        raise RuntimeError(
+            f"dropout: result type Float can't be cast to the desired output type {type_word(input.dtype)}"
+        )
+
+
 def _dropped(input: Tensor, p: float, training: bool, inplace: bool, mask: Any) -> Tensor:
     _check_p(p)
     if not training or p == 0.0 or not input._array.size:
         return input
+    if p == 1.0 and input.dtype.category == 1:
+        return input.zero_() if inplace else input * 0  # type: ignore[attr-defined]
+    _check_floats(input)
     if (observer := training_observer.value) is not None:
         observer.acts_by_mode(None)
     return input.mul_(mask(input, p)) if inplace else input * mask(input, p)
@@ -639,6 +649,7 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, feature: bool
     if p == 1.0:
         zeros = constant(np.zeros((), input.dtype.numpy))
         return input.mul_(zeros) if inplace else input * zeros
+    _check_floats(input)
     where = backend_like(input)
     masks = drawn("alpha_dropout", streams.alpha_dropout_masks, None, input._array, p, feature, where=where)
     factor, summand = map(wrap, masks)

@@ -32,6 +32,7 @@ from ..pointwise.building_blocks import (
     multiply_reduce,
     widened,
 )
+from ..pointwise.checks import not_implemented
 
 I64 = np.dtype(np.int64)
 
@@ -268,6 +269,45 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
     tensor(3.)
     """
     return _nansum(input, dim, keepdim, dtype)
+
+
+@primitive(name="hash_tensor", public=False, differentiable=False)
+def _hash_tensor(input, /, dim, keepdim):
+    """The bits of all elements, as float64 or int64, combined by exclusive or."""
+    kind = input.dtype.kind
+    if kind == "c":
+        raise not_implemented("xor_sum_cpu", input.dtype)
+    bits = input.astype(np.int64 if kind in "biu" else np.float64).view(np.uint64)
+    axes = axes_of(dim, input.ndim)
+    if not input.ndim:
+        return bits
+    return np.bitwise_xor.reduce(bits, tuple(range(bits.ndim)) if axes is None else axes, keepdims=keepdim)
+
+
+@composite(method=True, out=True)
+def hash_tensor(input, dim=(), *, keepdim=False, mode=0):
+    """A number that equal tensors share: the exclusive or of all elements' bits, as uint64.
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+        keepdim: whether reduced dimensions stay, with size 1.
+        mode: 0, the only one.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`
+    Raises:
+        RuntimeError: `mode` is another number, as in `hash_tensor(ones(2), mode=1)`.
+
+    >>> hash_tensor(tensor([3, 5]))
+    tensor(6, dtype=torch.uint64)
+    """
+    if mode:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    if not input._array.size and dim in ((), None):
+        raise RuntimeError(
+            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+            "'dim' argument."
+        )
+    return _hash_tensor(input, dim, keepdim)
 
 
 # ---------------------------------------------------------------------------------------------- means

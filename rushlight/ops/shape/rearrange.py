@@ -24,7 +24,11 @@ def _repeat(input, /, repeats):
     if len(repeats) < input.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     if any(r < 0 for r in repeats):
-        raise RuntimeError(f"Trying to create tensor with negative dimension: {list(repeats)}")
+        lead = (1,) * (len(repeats) - input.ndim)
+        shape = [r * n for r, n in zip(repeats, (*lead, *input.shape), strict=True)]
+        if min(shape) == 0:
+            return np.empty(shape, input.dtype)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {shape}")
     return np.asarray(np.tile(input, repeats), order="C")
 
 

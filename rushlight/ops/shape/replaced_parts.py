@@ -91,6 +91,17 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
     return out
 
 
+@composite(method=True)
+def slice_inverse(input, src, dim=0, start=None, end=None, step=1):
+    """The tensor that `input` is a slice of, laid out as `src`: a view of the same memory.
+
+    Shape: (*), src (*) -> (*), as `src`
+    Raises:
+        RuntimeError: the memory is smaller, as in `slice_inverse(ones(2), ones(3))`.
+    """
+    return input.as_strided(src.shape, src.stride(), src.storage_offset())
+
+
 @composite(method=True, function=True)
 def fill_diagonal_(input, fill_value, wrap=False):
     """Fill the main diagonal of a tensor of at least two dimensions in place; wrap: go on below a tall matrix."""

@@ -255,7 +255,7 @@ def polar(abs, angle):
     """
     if abs.dtype is not angle.dtype:
         raise RuntimeError(
-            f"Expected object of scalar type {abs.dtype} but got scalar type {angle.dtype} for second argument"
+            f"Expected object of scalar type {type_word(abs.dtype)} but got scalar type {type_word(angle.dtype)} for second argument"
         )
     if abs.dtype not in (dtypes.float32, dtypes.float64):
         raise RuntimeError(

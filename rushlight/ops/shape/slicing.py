@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -249,7 +249,7 @@ def as_strided(input, /, size, stride, storage_offset=None):
     """
     size, stride = tuple(size), tuple(stride)
     if len(size) != len(stride):
-        raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
+        raise RuntimeError(f"mismatch in length of strides and shape ({len(stride)} and {len(size)})")
     if any(s < 0 for s in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     root = _owner(input)
@@ -387,6 +387,30 @@ def _(g, input_shape, split_sizes, dim):
     return _split_backward(g, input_shape, split_sizes, dim)
 
 
+# Parts that may be written to. torch's share memory behind autograd's back; these are copies.
+
+
+@primitive(name="unsafe_split", outputs=-1, public=False)
+def _unsafe_split(input, /, split_size, dim):
+    return tuple([part.copy() for part in _split.record.reference(input, split_size, dim)])
+
+
+@primitive(name="unsafe_split_with_sizes", outputs=-1, public=False)
+def _unsafe_split_sizes(input, /, split_sizes, dim):
+    return tuple([part.copy() for part in _split_sizes.record.reference(input, split_sizes, dim)])
+
+
+@_unsafe_split.vjp
+def _(g, input_shape, split_size, dim):
+    n = input_shape[dim]
+    return _split_backward(g, input_shape, [min(split_size, n - i) for i in range(0, n, split_size or 1)] or [n], dim)
+
+
+@_unsafe_split_sizes.vjp
+def _(g, input_shape, split_sizes, dim):
+    return _split_backward(g, input_shape, split_sizes, dim)
+
+
 @composite(method=True)
 def split_with_sizes(input, split_sizes, dim=0):
     """Views of the given sizes along `dim`: a tuple.
@@ -423,9 +447,6 @@ def _split_method(self, split_size, dim=0):
     """Views of `split_size` entries each along `dim` (the last may be smaller), or of the listed sizes.
 
     Shape: (*) -> parts, with at most `split_size` of the dimension `dim` each
-
-    >>> unsafe_split(ones(3), 2)
-    (tensor([1., 1.]), tensor([1.]))
     """
     if not self._array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
@@ -445,15 +466,61 @@ def chunk(input, chunks, dim=0, *, axis=None):
     >>> chunk(tensor([1, 2, 3, 4, 5]), 2)
     (tensor([1, 2, 3]), tensor([4, 5]))
     """
-    if axis is not None:
-        dim = axis
+    return _chunk(input, chunks, dim if axis is None else axis, _split, _split_sizes)
+
+
+def _chunk(input: Tensor, chunks: int, dim: int, in_steps: Callable, in_sizes: Callable) -> tuple[Tensor, ...]:
     if not input._array.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     n = input._array.shape[wrap_dim(dim, input._array.ndim)]
     size = -(-n // chunks)
-    return _split_sizes(input, (0,) * chunks, dim) if not size else _split(input, size, dim)
+    return in_sizes(input, (0,) * chunks, dim) if not size else in_steps(input, size, dim)
+
+
+@composite(method=True)
+def unsafe_chunk(input, chunks, dim=0):
+    """`chunk` whose parts may be written to in place.
+
+    Shape: (n, *) -> (ceil(n / chunks), *), ...
+    Raises:
+        RuntimeError: `chunks` is not positive, as in `unsafe_chunk(ones(3), 0)`.
+
+    >>> unsafe_chunk(tensor([1, 2, 3]), 2)
+    (tensor([1, 2]), tensor([3]))
+    """
+    return _chunk(input, chunks, dim, _unsafe_split, _unsafe_split_sizes)
+
+
+@composite(method=True)
+def unsafe_split(input, split_size, dim=0):
+    """`split` whose parts may be written to in place.
+
+    Shape: (n, *) -> (split_size, *), ...
+    Raises:
+        RuntimeError: the size is negative, as in `unsafe_split(ones(3), -1)`.
+
+    >>> unsafe_split(ones(3), 2)
+    (tensor([1., 1.]), tensor([1.]))
+    """
+    if not input._array.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    return _unsafe_split(input, int(split_size), dim)
+
+
+@composite(method=True)
+def unsafe_split_with_sizes(input, split_sizes, dim=0):
+    """`split_with_sizes` whose parts may be written to in place.
+
+    Shape: (n, *) -> (split_sizes[0], *), ...
+    Raises:
+        RuntimeError: the sizes have another sum, as in `unsafe_split_with_sizes(ones(3), [1, 1])`.
+
+    >>> unsafe_split_with_sizes(ones(3), [1, 2])
+    (tensor([1.]), tensor([1., 1.]))
+    """
+    return _unsafe_split_sizes(input, tuple(split_sizes), dim)
 
 
 @composite(method=True)
@@ -491,8 +558,8 @@ def _numpy_split(name, dim_of, least):
     def f(input, indices_or_sections):
         if input._array.ndim < least:
             raise RuntimeError(
-                f"torch.{name} requires a tensor with at least {least} dimension{'s' if least > 1 else ''}, but got a "
-                f"tensor with {input._array.ndim} dimensions!"
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
+                f"{input._array.ndim} dimensions!"
             )
         d = dim_of(input._array.ndim)
         n = input._array.shape[d]
@@ -534,9 +601,3 @@ for _name, _view_of in (
     ("slice", lambda input, dim=0, start=None, end=None, step=1: slice_(input, dim, start, end, step)),
 ):  # fmt: skip
     copied(_name, _view_of)
-for _name, _f in (
-    ("unsafe_chunk", chunk),
-    ("unsafe_split", _split_method),
-    ("unsafe_split_with_sizes", split_with_sizes),
-):
-    composite(name=_name, method=True)(_f)

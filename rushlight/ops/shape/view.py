@@ -86,8 +86,8 @@ def _view_dtype(input, /, dtype):
             )
         if input.shape[-1] * input.itemsize % new.itemsize:
             raise RuntimeError(
-                f"self.size(-1) must be divisible by {new.itemsize // input.itemsize} to view {input.dtype} as {dtype} "
-                f"(different element sizes), but got {input.shape[-1]}"
+                f"self.size(-1) must be divisible by {new.itemsize // input.itemsize} to view "
+                f"{type_word(dtypes.from_numpy(input.dtype))} as {type_word(dtype)} (different element sizes), but got {input.shape[-1]}"
             )
     return input.view(new)
 
@@ -341,8 +341,8 @@ def movedim(input, source, destination):
     torch.Size([3, 4, 2])
     """
     n = input._array.ndim
-    src = wrap_dims((source,) if isinstance(source, int) else source, n)
-    dst = wrap_dims((destination,) if isinstance(destination, int) else destination, n)
+    src = _moved(source, n, "source")
+    dst = _moved(destination, n, "destination")
     if len(src) != len(dst):
         raise RuntimeError(
             "movedim: Invalid source or destination dims: source (" + str(list(src)) + " dims) should contain the same "
@@ -351,6 +351,14 @@ def movedim(input, source, destination):
     rest = iter(d for d in range(n) if d not in src)
     place = dict(zip(dst, src, strict=True))
     return _permute(input, tuple(place[i] if i in place else next(rest) for i in range(n)))
+
+
+def _moved(dims, n: int, name: str) -> tuple[int, ...]:
+    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    wrapped = [wrap_dim(d, n) for d in dims]
+    if len({*wrapped}) < len(wrapped):
+        raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
+    return tuple(wrapped)
 
 
 def _reversed(self):
@@ -561,7 +569,7 @@ def sum_to_size(self, *size):
     return self if not axes else self.sum(axes, keepdim=True).reshape(target)
 
 
-@composite(method=True)
+@composite()
 def broadcast_to(input, size):
     """The tensor expanded to `size`: a view, whose new entries share memory.
 
@@ -574,6 +582,12 @@ def broadcast_to(input, size):
             [1, 2]])
     """
     return _expand(input, tuple(size))
+
+
+@composite(name="broadcast_to", method=True, function=False)
+def _broadcast_to_method(self, *args, size=None):
+    """The tensor expanded to `size`: a view, whose new entries share memory."""
+    return _expand(self, shape_from(args if size is None else (size,), "broadcast_to"))
 
 
 @composite()

@@ -135,7 +135,13 @@ def _trigamma(x):
 @in_shared_order
 def _torchs_zeta(s, q):
     """`zeta_of` with torch's NaN, instead of the limit 0, at an infinite `q`."""
-    return np.where(q == np.inf, q.dtype.type(np.nan), zeta_of(s, q))
+    s, q = np.broadcast_arrays(s, q)
+    out = np.where((q == np.inf) & (s != 1), q.dtype.type(np.nan), zeta_of(s, q))
+    at_infinity = s == np.inf
+    if at_infinity.any():  # the first term alone: torch's next ones are nan
+        first = np.power(q, -s)
+        out = np.where(at_infinity & (first >= 1), first, out)
+    return out
 
 
 @in_double

@@ -133,7 +133,10 @@ def source_of(f: Any) -> Source:
     try:
         lines, first = inspect.getsourcelines(f)
     except (OSError, TypeError) as error:
-        raise RuntimeError(f"torch.jit: the source of {getattr(f, '__name__', f)!r} cannot be read: {error}") from None
+        raise OSError(
+            f"Can't get source for {f}. TorchScript requires source access in order to carry out compilation, make sure "
+            f"original .py files are available. ({error})"
+        ) from None
     text = "".join(lines)
     tree = ast.parse(textwrap.dedent(text)).body[0]
     if not isinstance(tree, ast.FunctionDef):

@@ -19,7 +19,7 @@ from ....core.dispatch.aten.calls import as_aten
 from ....core.dispatch.extension_points import size_observer
 from ....core.dispatch.mode import thread
 from ....core.locks import lock
-from ....core.tensor.size import Size, wrap_dim
+from ....core.tensor.size import size_of, wrap_dim
 from ....core.tensor.tensor import Tensor
 from ....nn.modules.module import Module
 from ..ir import binding
@@ -222,7 +222,7 @@ class Tracer:
         """The shape of a tensor, or one size, as tensors that the program computes again."""
         if dim is not None:
             return self._one_size(t, dim)
-        return Size(self._one_size(t, i) for i in range(t._array.ndim))
+        return size_of(self._one_size(t, i) for i in range(t._array.ndim))
 
     def _one_size(self, t: Tensor, dim: Any) -> Tensor:
         dim = int(dim)

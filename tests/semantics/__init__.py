@@ -1,0 +1,1 @@
+"""torch's behaviour by theme: sessions recorded from torch, repeated under Rushlight (`test_themes.py`)."""
