@@ -131,7 +131,11 @@ def _public_names():
 
 
 def test_every_public_name_is_known(tmp_path):
-    names = dict(_public_names())
+    # in a process of its own: after an old pickle was loaded, more modules can be imported
+    out = subprocess.run(
+        [sys.executable, "-W", "ignore", __file__], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    names = json.loads(out.stdout.splitlines()[-1])
     assert len(names) > 2000
     imports = sorted(set(names.values()))
     (tmp_path / "program.py").write_text("\n".join([*(f"import {m}" for m in imports), *names]) + "\n")
@@ -158,3 +162,7 @@ def test_a_wheel_has_the_stubs_of_public_names(tmp_path):
     assert sorted(map(str, stub_package.stale(tmp_path))) == ["gone.pyi", "linalg.pyi"]
     stub_package.write(tmp_path)
     assert stub_package.stale(tmp_path) == []
+
+
+if __name__ == "__main__":
+    print(json.dumps(dict(_public_names())))
