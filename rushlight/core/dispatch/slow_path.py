@@ -485,7 +485,7 @@ def _check_out(name: str, result: Tensor, out: Tensor) -> None:
         raise RuntimeError(
             f"result type {type_word(result.dtype)} can't be cast to the desired output type {type_word(out.dtype)}"
         )
-    if thread.state.grad and (result._edge is not None or out._edge is not None):
+    if thread.state.grad and result.dtype.category and (result._edge is not None or out._edge is not None):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
