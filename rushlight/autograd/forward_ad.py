@@ -7,6 +7,7 @@ product by its vector. So operators need second derivatives, and a dual tensor r
 
 from __future__ import annotations
 
+import contextvars
 import weakref
 from collections import namedtuple
 from collections.abc import Iterable
@@ -24,6 +25,7 @@ __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_le
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", ("primal", "tangent"))
 _levels: list[list[tuple[Tensor, Tensor]]] = []  # for each level its (point, tangent) pairs
+_pushing: contextvars.ContextVar[bool] = contextvars.ContextVar("pushing", default=False)
 
 
 class Untracked:
@@ -59,7 +61,7 @@ class Untracked:
         if record.name == "detach":
             return
         given = [t for t in tensors if isinstance(t, Tensor)]
-        if any(map(self.has, given)) or (not thread.state.grad and any(self._depends(t._edge) for t in given)):
+        if any(map(self.has, given)) or (not thread.state.grad and any(self.depends(t._edge) for t in given)):
             for r in result if isinstance(result, (tuple, list)) else (result,):
                 if isinstance(r, Tensor) and (r.is_floating_point() or r.is_complex()):
                     self.found[id(r)] = weakref.ref(r), r._edge is not None
@@ -80,7 +82,8 @@ class Untracked:
                 "tangent in Rushlight (torch gives it one). Leave no_grad() out: jvp, jacfwd and unpack_dual keep no graph"
             )
 
-    def _depends(self, edge: Any) -> bool:
+    def depends(self, edge: Any) -> bool:
+        """Whether the graph behind an edge has one of the points."""
         seen, waiting = {None, edge}, [edge]
         while waiting:
             e = waiting.pop()
@@ -189,7 +192,11 @@ def push_forward(points: tuple, outputs: list[Any], tangents: list[Any]) -> list
         return products
     with enable_grad():
         weights = [ops.zeros_like(outputs[i]).requires_grad_() for i in live]
-        rows = gradients([outputs[i] for i in live], points, weights, create_graph=True, allow_unused=True)
+        before = _pushing.set(True)
+        try:
+            rows = gradients([outputs[i] for i in live], points, weights, create_graph=True, allow_unused=True)
+        finally:
+            _pushing.reset(before)
         pairs = [(r, v) for r, v in zip(rows, tangents, strict=True) if r is not None and r.requires_grad]
         if not pairs:
             return products
@@ -216,12 +223,18 @@ def reaches_other(edge: Any, own: set[Any]) -> bool:
     return False
 
 
+def is_pushing() -> bool:
+    """Whether the backward pass that runs works out tangents: a Function's `jvp` counts then, where it has one."""
+    return _pushing.get()
+
+
 def transposed(cls: Any, ctx: Any, args: tuple, needed: tuple[bool, ...]) -> Any:
-    """What takes gradients of a Function's outputs to those of its inputs, worked out from its `jvp`; None outside a level.
+    """What takes gradients of a Function's outputs to those of its inputs, worked out from its `jvp`; None outside a level, and
+    where no input depends on a dual tensor.
 
     `jvp` is called here once, as torch calls it, on tangents that are variables; the rest is its derivative by them.
     """
-    if not _levels:
+    if not _levels or not any(_untracked[-1].depends(a._edge) for a in args if isinstance(a, Tensor)):
         return None
     with enable_grad():
         tangents = [ops.zeros_like(a).requires_grad_() if need else None for a, need in zip(args, needed, strict=True)]

@@ -19,7 +19,7 @@ from ..core.dispatch.slow_path import _output_edge
 from ..core.tensor.node import Freed, Node
 from ..core.tensor.storage import storage_of, tick
 from ..core.tensor.tensor import Tensor, alias, constant
-from .forward_ad import transposed
+from .forward_ad import is_pushing, transposed
 from .graph import Packed
 
 
@@ -119,9 +119,9 @@ class BackwardCFunction(Node):
         grads = g if isinstance(g, list) else [g]
         if self._materialize:
             grads = [_zeros(m) if x is None else x for x, m in zip(grads, self._outputs, strict=True)]
-        if self._linear is not None:
-            return self._linear(grads)
         cls = self.forward_cls
+        if self._linear is not None and (is_pushing() or not _has_backward(cls)):
+            return self._linear(grads)
         rule = cls.backward if cls.backward is not Function.backward else cls.vjp
         if rule is Function.vjp:
             raise NotImplementedError(
@@ -286,7 +286,7 @@ class Function(metaclass=_FunctionMeta):
                 cls.setup_context(FunctionCtx(node), args, result)
             else:
                 result = cls.forward(FunctionCtx(node), *args)
-        if recording and cls.jvp is not Function.jvp and not _has_backward(cls):
+        if recording and cls.jvp is not Function.jvp:
             node._linear = transposed(cls, FunctionCtx(node), args, node.needs_input_grad)
         result = _connect(node, args, result, recording)
         if recording and (observer := training_observer.value) is not None:

@@ -321,6 +321,37 @@ def test_a_rule_for_forward_mode():
         OnlyForward.apply(*leaves).sum().backward()
 
 
+def test_each_mode_takes_its_own_rule():
+    """As torch does, even where the two disagree: forward mode asks `jvp`, backward mode `backward`."""
+
+    class Both(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.save_for_forward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return 3 * ctx.saved_tensors[0] * tangent
+
+    forward_ad, x = rl.autograd.forward_ad, rl.tensor([2.0], requires_grad=True)
+    with forward_ad.dual_level():
+        out = Both.apply(forward_ad.make_dual(x, rl.ones(1)))
+        assert forward_ad.unpack_dual(out).tangent.item() == 6
+        out.backward()
+    assert x.grad.item() == 4
+    with forward_ad.dual_level():
+        assert forward_ad.unpack_dual(Both.apply(forward_ad.make_dual(x.detach(), rl.ones(1)))).tangent.item() == 6
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        rl.autograd.gradcheck(Both.apply, x.detach().double().requires_grad_(), check_forward_ad=True)
+    assert rl.autograd.gradcheck(Both.apply, x.detach().double().requires_grad_())
+
+
 def test_gradcheck_finds_a_wrong_rule_for_forward_mode():
     class Wrong(OnlyForward):
         @staticmethod
