@@ -30,10 +30,8 @@ _shape_of = attrgetter("shape")
 
 _FIRST = 3  # occurrences
 _LONG, _LONGEST = 128, 1500  # nodes: making a program takes 2 ms a node; the longest are not counted
-_RARE, _MORE = (
-    4,
-    27,
-)  # of more passes than so many times its own an outline is rare, and waits for so many more of its own
+# An outline is rare among more passes than so many times its own, and then waits for so many more of its own.
+_RARE, _MORE = 4, 27
 _TINY_MS, _LOADING_MS = 0.2, 100.0  # a pass of the plain engine; loading the compiler and making a small program
 _OUTLINES = 4096  # that are counted
 _TRIED = 2  # programs of a root's class: to know that a tape is none of a longer list takes more than its outline
@@ -81,7 +79,7 @@ class _Repeats(threading.local):
         if left is None:
             if len(self.waiting) >= _OUTLINES:
                 self.recount()
-            left = _FIRST + max(0, len(order) - _LONG) // 8
+            left = _due(order)
             self.since[outline] = self.passes
         left -= 1
         if left <= 0:
@@ -97,13 +95,17 @@ class _Repeats(threading.local):
         first = self.since.pop(outline, None)
         if first is None or jit.always:
             return 0
-        own = _FIRST + max(0, len(order) - _LONG) // 8
-        patience = _MORE if self.passes - first > _RARE * own else 0
+        patience = _MORE if self.passes - first > _RARE * _due(order) else 0
         if not self.programs and not self.by_outline:
             run_ms = 0.01 * len(order) + 4e-6 * sum(_elements(node.shape) for node in (*order, *leaves))
             if run_ms < _TINY_MS:
                 patience = max(patience, int(_LOADING_MS / run_ms))
         return patience
+
+
+def _due(order: list[Node]) -> int:
+    """The occurrence of an outline at which a program may pay, if it comes in every step."""
+    return _FIRST + max(0, len(order) - _LONG) // 8
 
 
 def _elements(shape: tuple | None) -> int:

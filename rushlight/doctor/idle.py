@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import linecache
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -43,15 +43,15 @@ _EXPLAINS: dict[str, tuple[str, ...]] = {
 """By check: the methods of which it is the consequence that they were not called, or that their result was dropped."""
 
 _ALL = {name for names in _EXPLAINS.values() for name in names}
-_ACTS = re.compile(
-    r".+_|backward|step|zero_grad|train|eval|item|copy"
-)  # calls of these have an effect, or are for a look
+# Calls of these have an effect, or are for a look.
+_ACTS = re.compile(r".+_|backward|step|zero_grad|train|eval|item|copy")
 _MODES = ("no_grad", "inference_mode")
 _STATEMENT = re.compile(
     rf"^[ \t]*[\w.()\[\]\"']*\.?\b({'|'.join(map(re.escape, _ALL - {'/'}))})\b|^[ \t]*[\w.]+ / ", re.MULTILINE
 )
 
 
+_COMPARED = re.compile(r"\.requires_grad (==|is) ")
 _MISSPELT = re.compile(r"\.(requires?_?grads?|required_grads?|requires?_gradients?)\b(?<!\.requires_grad)")
 
 
@@ -114,32 +114,34 @@ def only_named(method: str, like: Place) -> Place | None:
 
 def compared_flags(like: Place) -> list[tuple[Place, str]]:
     """The statements of the program that only compare a flag, `p.requires_grad == False`: (place, what is compared)."""
-    found = []
-    for file in files_of_program(like.code.co_filename):
-        if not re.search(r"\.requires_grad (==|is) ", "".join(linecache.getlines(file))):
-            continue
-        tree = parsed(file)
-        for node in ast.walk(tree) if tree is not None else ():
-            value = node.value if isinstance(node, ast.Expr) else None
-            if (
-                isinstance(value, ast.Compare)
-                and isinstance(value.left, ast.Attribute)
-                and value.left.attr == "requires_grad"
-            ):
-                found.append((place_in_file(like, file, value.lineno), ast.unparse(value.left)))
-    return found
+    return [
+        (place_in_file(like, file, node.lineno), ast.unparse(node.value.left))
+        for file, node in _statements_with(_COMPARED, like)
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Compare)
+        and isinstance(node.value.left, ast.Attribute)
+        and node.value.left.attr == "requires_grad"
+    ]
 
 
 def misspelt_flags(like: Place) -> list[tuple[Place, str]]:
     """The assignments of the program to an attribute that is nearly called `requires_grad`: (place, its name)."""
-    found = []
+    return [
+        (place_in_file(like, file, node.lineno), target.attr)
+        for file, node in _statements_with(_MISSPELT, like)
+        if isinstance(node, ast.Assign)
+        and isinstance(target := node.targets[0], ast.Attribute)
+        and _MISSPELT.fullmatch(f".{target.attr}")
+    ]
+
+
+def _statements_with(pattern: re.Pattern[str], like: Place) -> Iterator[tuple[str, ast.stmt]]:
+    """The statements, with their file, of those files of the program in which there is a pattern."""
     for file in files_of_program(like.code.co_filename):
-        tree = parsed(file) if _MISSPELT.search("".join(linecache.getlines(file))) else None
+        tree = parsed(file) if pattern.search("".join(linecache.getlines(file))) else None
         for node in ast.walk(tree) if tree is not None else ():
-            target = node.targets[0] if isinstance(node, ast.Assign) else None
-            if isinstance(target, ast.Attribute) and _MISSPELT.fullmatch(f".{target.attr}"):
-                found.append((place_in_file(like, file, target.lineno), target.attr))
-    return found
+            if isinstance(node, ast.stmt):
+                yield file, node
 
 
 def idle_at(place: Place) -> Idle | None:

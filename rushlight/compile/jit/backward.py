@@ -1,10 +1,10 @@
 """The backward of eager loops as compiled programs.
 
 Loops that know nothing of compiling record the same tape in each step. `autograd/repeats.py` counts tapes by their
-outline; from the third occurrence on, where it may pay, it calls `try_compiled`, which lets the plain engine do the pass while a recorder listens,
-and, once two recorded passes agree, builds native code. The next tape with the same structure (see `tape.py`) is then
-one call: its arrays are gathered, the program runs, the gradients are put into the leaves, the tape is freed. Anything
-else takes the plain engine. `RUSHLIGHT_JIT=0` in the environment, or a missing llvmlite, leaves every pass to it.
+outline; from the third occurrence on, where it may pay, it calls `try_compiled`, which lets the plain engine do the pass
+while a recorder listens, and, once two recorded passes agree, builds native code. The next tape with the same structure
+(see `tape.py`) is then one call: its arrays are gathered, the program runs, the gradients are put into the leaves, the
+tape is freed. Anything else takes the plain engine. `RUSHLIGHT_JIT=0` in the environment, or a missing llvmlite, leaves every pass to it.
 
 A program belongs to the thread in which it was made, and holds no tensor: neither a model nor its gradients.
 """
@@ -51,9 +51,8 @@ _ATTEMPTS = 6  # recorded passes of an outline that no later one agreed with: th
 _NEVER = 1 << 60
 _LATER = 1000  # occurrences of an outline after which room is looked for again
 _OUTLINES = 4096
-_UNPROVEN = (
-    3  # programs, of short tapes, that have not paid yet: with so many, the next outline has to be met more often
-)
+# Programs, of short tapes, that have not paid yet: with so many, the next outline has to be met more often.
+_UNPROVEN = 3
 _PATIENCE = 32  # passes
 _LONGEST_WAIT = 64  # passes between two looks at tapes that are like no earlier one
 _LARGEST = 1 << 31  # bytes that a tape may hold: a recorded pass keeps all that it computes

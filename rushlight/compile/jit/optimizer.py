@@ -3,9 +3,9 @@
 In eager loops `rushlight.optim.dense.run` calls `step`, which says whether it has done the step. The first two
 steps of a structure (update, shapes, types, options that are no numbers) run as before; at the third its update is
 traced and compiled, which takes 20 to 50 ms once for all structures that differ in shapes only. Where nothing else has
-loaded the compiler, which takes 80 ms more, steps run as before until they have worked for about as long. Results are the same to
-the last bit, but for the sign of a nan. `RUSHLIGHT_JIT=0` in the environment, or a missing llvmlite, leaves every step
-to `dense`.
+loaded the compiler, which takes 80 ms more, steps run as before until they have worked for about as long. Results are
+the same to the last bit, but for the sign of a nan. `RUSHLIGHT_JIT=0` in the environment, or a missing llvmlite, leaves
+every step to `dense`.
 """
 
 from __future__ import annotations

@@ -49,7 +49,10 @@ from .prepacked_weights import Packs
 
 
 def optimise(graph: Graph) -> Graph:
-    """A new graph that does the same in nests and library calls. With RUSHLIGHT_CHECK=1 each pass's is checked, else the last."""
+    """A new graph that does the same in nests and library calls.
+
+    The last one is checked, with RUSHLIGHT_CHECK=1 that of each pass.
+    """
     new = verify(expand(graph, serves), "expand")
     steps: list[tuple[str, Callable[[Graph], Graph]]] = [
         ("dce", dce),
