@@ -6,11 +6,13 @@ that all get the same bits.
 
 Each call is also described in words, which travel with its messages: processes that make different calls, or calls with
 other dtypes, shapes or options, get an error that names both. Where a process would send nothing to another one from which
-it waits for data, it sends the words alone.
+it waits for data, it sends the words alone; where neither waits for the other, the words go ahead of the next message
+between them, so that no later call can end before they are compared.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 import zlib
 from datetime import timedelta
@@ -21,6 +23,7 @@ import numpy as np
 from rushlight.core.dispatch.mode import emit_event, thread
 
 from .errors import DistBackendError
+from .ledger import REMEMBERED
 from .mesh import Mesh
 from .reduce_op import RedOpType, combine
 
@@ -44,6 +47,8 @@ class ProcessGroup:
         self.backend, self.group_desc = backend, desc or "undefined"
         self._rank = ranks.index(mesh.rank) if mesh.rank in ranks else -1
         self._calls = count()
+        self._untold: dict[int, dict[bytes, bytes]] = {}  # rank: the calls (by key) that it has not heard of yet
+        self._telling = threading.Lock()
 
     def rank(self) -> int:
         """This process's rank in the group."""
@@ -80,7 +85,29 @@ class ProcessGroup:
 
     def send(self, rank: int, key: bytes, array: np.ndarray, note: bytes = b"") -> None:
         """Send an array to a rank of the group."""
+        self._tell_of_earlier(rank)
         self.mesh.send(self.ranks[rank], key, np.ascontiguousarray(array), note)
+
+    def _announce(self, rank: int, key: bytes, note: bytes) -> None:
+        """Tell a rank which call is made, where it gets no data."""
+        self._tell_of_earlier(rank)
+        self.mesh.announce(self.ranks[rank], key, note)
+
+    def _tell_later(self, root: int, key: bytes, note: bytes) -> None:
+        """This call has a message for root alone: the others hear of it ahead of their next message."""
+        with self._telling:
+            for rank in self._others():
+                if rank != root:
+                    calls = self._untold.setdefault(rank, {})
+                    calls[key] = note
+                    if len(calls) > REMEMBERED:  # it would not be compared any more
+                        del calls[next(iter(calls))]
+
+    def _tell_of_earlier(self, rank: int) -> None:
+        if rank in self._untold:
+            with self._telling:
+                for key, note in self._untold.pop(rank, {}).items():
+                    self.mesh.announce(self.ranks[rank], key, note)
 
     def take(self, rank: int, key: bytes, like: np.ndarray, timeout: timedelta | None = None) -> np.ndarray:
         """The array that a rank has sent, of the shape and type of `like`. Raises where its size is another one."""
@@ -106,7 +133,8 @@ class ProcessGroup:
         """Root's array, everywhere."""
         note = self.begin(key, f"broadcast(src={self.ranks[root]}) of {described(array)}")
         if self._rank != root:
-            self.mesh.announce(self.ranks[root], key, note)
+            self._announce(root, key, note)
+            self._tell_later(root, key, note)
             return self.take(root, key, array)
         for rank in self._others():
             self.send(rank, key, array, note)
@@ -129,19 +157,18 @@ class ProcessGroup:
         note = self.begin(key, call)
         if self._rank != root:
             self.send(root, key, array, note)
+            self._tell_later(root, key, note)
             return None
-        self._announce(key, note)
-        return [array if rank == root else self.take(rank, key, array) for rank in range(self.size())]
-
-    def _announce(self, key: bytes, note: bytes) -> None:
         for rank in self._others():
-            self.mesh.announce(self.ranks[rank], key, note)
+            self._announce(rank, key, note)
+        return [array if rank == root else self.take(rank, key, array) for rank in range(self.size())]
 
     def scatter(self, key: bytes, like: np.ndarray, parts: list[np.ndarray] | None, root: int) -> np.ndarray:
         """The part that root has for this rank."""
         note = self.begin(key, f"scatter(src={self.ranks[root]}) of {described(like)}")
         if self._rank != root:
-            self.mesh.announce(self.ranks[root], key, note)
+            self._announce(root, key, note)
+            self._tell_later(root, key, note)
             return self.take(root, key, like)
         assert parts is not None
         for rank in self._others():
@@ -205,6 +232,7 @@ class ProcessGroup:
         note = self.begin(key, "monitored_barrier()")
         if self._rank:
             self.send(0, key, _MARK, note)
+            self._tell_later(0, key, note)
             try:
                 self.take(0, key, _MARK, timeout)
             except DistBackendError as error:

@@ -114,6 +114,26 @@ def test_one_of_three_differs(usual, other, odd):
         assert f"calls {usual}" in str(outcome)
 
 
+def test_a_call_between_others_is_known_before_the_next_one_ends(monkeypatch):
+    """Rank 2 exchanges nothing with the others in the differing call, and they read nothing until it has ended."""
+    ended, read = threading.Event(), Mesh._read_message
+
+    def read_late(self, peer, connection):
+        self.rank == 2 or ended.wait(5)
+        read(self, peer, connection)
+
+    monkeypatch.setattr(Mesh, "_read_message", read_late)
+
+    def act(group, rank):
+        try:
+            CALLS[f"reduce(SUM, dst={0 if rank == 1 else 1}) of float32 [2]"](group, group.key(), rank)
+            group.barrier(group.key())
+        finally:
+            rank != 2 or ended.set()
+
+    assert all("process 1 calls reduce(SUM, dst=0)" in str(outcome) for outcome in in_ranks(3, act))
+
+
 def test_parts_of_other_sizes():
     def act(group, rank):
         mine = f32(2) if rank else f32(3)
