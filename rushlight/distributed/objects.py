@@ -66,8 +66,9 @@ def gather_object(
     note = pg.begin(key, f"gather_object(dst={pg.ranks[root]})")
     if pg.rank() != root:
         _send(pg, root, key, obj, note)
+        pg.tell_later(root, key, note)
         return
-    pg._announce(key, note)
+    pg.announce_to_others(key, note)
     for rank in range(pg.size()):
         object_gather_list[rank] = obj if rank == root else _receive(pg, rank, key)  # type: ignore[index]
 
@@ -88,7 +89,7 @@ def broadcast_object_list(
     key = pg.key()
     note = pg.begin(key, f"broadcast_object_list(src={pg.ranks[root]})")
     if pg.rank() != root:
-        pg.mesh.announce(pg.ranks[root], key, note)
+        pg.announce_to_root(root, key, note)
         object_list[:] = _receive(pg, root, key)
         return
     for rank in pg._others():
@@ -112,7 +113,7 @@ def scatter_object_list(
     key = pg.key()
     note = pg.begin(key, f"scatter_object_list(src={pg.ranks[root]})")
     if pg.rank() != root:
-        pg.mesh.announce(pg.ranks[root], key, note)
+        pg.announce_to_root(root, key, note)
         scatter_object_output_list[0] = _receive(pg, root, key)
         return
     if scatter_object_input_list is None or len(scatter_object_input_list) != pg.size():

@@ -88,12 +88,19 @@ class ProcessGroup:
         self._tell_of_earlier(rank)
         self.mesh.send(self.ranks[rank], key, np.ascontiguousarray(array), note)
 
-    def _announce(self, rank: int, key: bytes, note: bytes) -> None:
-        """Tell a rank which call is made, where it gets no data."""
-        self._tell_of_earlier(rank)
-        self.mesh.announce(self.ranks[rank], key, note)
+    def announce_to_root(self, root: int, key: bytes, note: bytes) -> None:
+        """Tell root, which gets no data, which call is made; the others hear of it ahead of their next message."""
+        self._tell_of_earlier(root)
+        self.mesh.announce(self.ranks[root], key, note)
+        self.tell_later(root, key, note)
 
-    def _tell_later(self, root: int, key: bytes, note: bytes) -> None:
+    def announce_to_others(self, key: bytes, note: bytes) -> None:
+        """Tell all others, who get no data, which call is made."""
+        for rank in self._others():
+            self._tell_of_earlier(rank)
+            self.mesh.announce(self.ranks[rank], key, note)
+
+    def tell_later(self, root: int, key: bytes, note: bytes) -> None:
         """This call has a message for root alone: the others hear of it ahead of their next message."""
         with self._telling:
             for rank in self._others():
@@ -133,8 +140,7 @@ class ProcessGroup:
         """Root's array, everywhere."""
         note = self.begin(key, f"broadcast(src={self.ranks[root]}) of {described(array)}")
         if self._rank != root:
-            self._announce(root, key, note)
-            self._tell_later(root, key, note)
+            self.announce_to_root(root, key, note)
             return self.take(root, key, array)
         for rank in self._others():
             self.send(rank, key, array, note)
@@ -157,18 +163,16 @@ class ProcessGroup:
         note = self.begin(key, call)
         if self._rank != root:
             self.send(root, key, array, note)
-            self._tell_later(root, key, note)
+            self.tell_later(root, key, note)
             return None
-        for rank in self._others():
-            self._announce(rank, key, note)
+        self.announce_to_others(key, note)
         return [array if rank == root else self.take(rank, key, array) for rank in range(self.size())]
 
     def scatter(self, key: bytes, like: np.ndarray, parts: list[np.ndarray] | None, root: int) -> np.ndarray:
         """The part that root has for this rank."""
         note = self.begin(key, f"scatter(src={self.ranks[root]}) of {described(like)}")
         if self._rank != root:
-            self._announce(root, key, note)
-            self._tell_later(root, key, note)
+            self.announce_to_root(root, key, note)
             return self.take(root, key, like)
         assert parts is not None
         for rank in self._others():
@@ -232,7 +236,7 @@ class ProcessGroup:
         note = self.begin(key, "monitored_barrier()")
         if self._rank:
             self.send(0, key, _MARK, note)
-            self._tell_later(0, key, note)
+            self.tell_later(0, key, note)
             try:
                 self.take(0, key, _MARK, timeout)
             except DistBackendError as error:

@@ -132,6 +132,14 @@ def objects(rank, size):
     dist.broadcast_object_list(told, src=1)
     own = [None]
     dist.scatter_object_list(own, ["a", "b", "c"] if rank == 2 else None, src=2)
+    parts = [None] * size if rank == 1 else None
+    dist.gather_object({rank}, parts, dst=1)
+    assert parts == ([{0}, {1}, {2}] if rank == 1 else None)
+    if rank == 0:
+        dist.send_object_list(["over", 1], dst=2)
+    elif rank == 2:
+        received = [None, None]
+        assert dist.recv_object_list(received, src=0) == 0 and received == ["over", 1]
     return gathered, told, own
 
 
