@@ -334,11 +334,20 @@ class Optimizer:
     def profile_hook_step(func: Callable) -> Callable:
         """Wrap a ``step`` method so that it calls the step hooks: global ones outside, the instance's inside."""
 
-        def hooked(self, *args, **kwargs):
+        def observed(self, args, kwargs):
+            observer = training_observer.value
+            context = None if observer is None else observer.step(self, args[1:], kwargs)
+            if context is None:
+                return func(*args, **kwargs)
+            with context:
+                return func(*args, **kwargs)
+
+        @functools.wraps(func)
+        def wrapper(self, *args, **kwargs):
+            args = (self, *args)
             before, after = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
             if not (before or after or _global_optimizer_pre_hooks or _global_optimizer_post_hooks):
-                return func(self, *args, **kwargs)
-            args = (self, *args)
+                return observed(self, args, kwargs)
             for hook in chain(_global_optimizer_pre_hooks.values(), before.values()):
                 result = hook(self, args, kwargs)
                 if result is None:
@@ -348,19 +357,10 @@ class Optimizer:
                         f"{func} must return None or a tuple of (new_args, new_kwargs), but got {result}."
                     )
                 args, kwargs = result
-            out = func(*args, **kwargs)
+            out = observed(self, args, kwargs)
             for hook in chain(after.values(), _global_optimizer_post_hooks.values()):
                 hook(self, args, kwargs)
             return out
-
-        @functools.wraps(func)
-        def wrapper(self, *args, **kwargs):
-            observer = training_observer.value
-            context = None if observer is None else observer.step(self, args, kwargs)
-            if context is None:
-                return hooked(self, *args, **kwargs)
-            with context:
-                return hooked(self, *args, **kwargs)
 
         return wrapper
 

@@ -8,6 +8,7 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from ..tape import Tape
 from ..words import many
 from . import Check
 
+_CACHE = type(lru_cache(len))
 _ADDS = ("append", "extend", "add", "insert", "appendleft")
 _NUMBERS = ("item", "detach", "tolist", "numpy", "data_ptr", "size", "dim")
 
@@ -119,27 +121,38 @@ class GraphLeak(Check):
         holder = where = None
         for found in _holders(node, graphs):
             holder = found if holder is None else holder
-            if (where := _statement(place, found, variables)) is not None:
+            if (where := found.place or _statement(place, found, variables)) is not None:
                 holder = found
                 break
         self.found = where or (_comprehension() if holder is None else None) or place
-        held = f"`{holder.name}` keeps" if holder is not None else "something keeps"
+        held, mend = "something keeps", "keep numbers: loss.item(), or loss.detach() for a tensor"
+        if holder is not None:
+            held = f"`{holder.name}` keeps"
+        if holder is not None and holder.place is not None:
+            held, mend = (
+                f"the cache of `{holder.name}` keeps",
+                "cache what has no graph: a number, or a detached tensor",
+            )
         self.doctor.report(
             self,
             self.found,
             f"{held} the graphs of {many(len(graphs), 'loss')} that have been backwarded: one more with each iteration",
-            "keep numbers: loss.item(), or loss.detach() for a tensor",
+            mend,
             [(place, "the backward of what is kept")],
             after=1,
         )
 
 
 class _Holder(NamedTuple):
-    """A variable or attribute that keeps a graph. codes: of the functions that may add to it; keys: of the dicts on the way."""
+    """A variable or attribute that keeps a graph. codes: of the functions that may add to it; keys: of the dicts on the way.
+
+    place: of a function whose cache it is (`functools.lru_cache`), which needs no statement.
+    """
 
     name: str
     codes: list[CodeType]
     keys: list[Any]
+    place: Place | None = None
 
 
 def _holders(node: Any, ignored: Any) -> Iterator[_Holder]:
@@ -166,6 +179,10 @@ def _holders(node: Any, ignored: Any) -> Iterator[_Holder]:
             elif isinstance(referrer, CellType):
                 if (found := _free_variable(referrer)) is not None:
                     yield found._replace(keys=list(keys))
+            elif isinstance(referrer, _CACHE):
+                code = getattr(referrer.__wrapped__, "__code__", None)
+                if isinstance(code, CodeType) and is_of_program_file(code.co_filename):
+                    yield _Holder(code.co_name, [code], [], place_in(code, code.co_firstlineno))
             elif isinstance(referrer, (Node, Tensor, tuple, list, set, deque)):
                 waiting.append((referrer, keys))
             elif (table := getattr(referrer, "__dict__", None)) is not None and not isinstance(referrer, type):
