@@ -66,7 +66,10 @@ class _Run:
         for finding in self.report.findings:
             self._tell(finding)
         with suppress(OSError):
-            terminal.show_summary(self.report.findings, sys.stderr)
+            if self.report.findings or self.doctor.steps or self.doctor.backwards:
+                terminal.show_summary(self.report.findings, sys.stderr)
+            else:
+                print("\ngradient doctor: no backward and no step was seen: nothing to judge", file=sys.stderr)
         if self.json:
             self._write()
         if self.sarif or self.page:

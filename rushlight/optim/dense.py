@@ -124,7 +124,7 @@ def _note_writes(lists: tuple, writer: str) -> None:
             s.version += 1
             s.stamp = stamp
             if s.content is not None:
-                s.content.stamp = stamp
+                s.content.stamp, s.content.writer = stamp, writer
             writes = s.writes
             if writes is not before or not after:
                 before, after = writes, (*writes[-7:], entry)

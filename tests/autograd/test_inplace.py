@@ -3,6 +3,7 @@
 import pytest
 
 import rushlight as rl
+from rushlight.core.tensor.storage import storage_of
 
 
 def result():
@@ -247,3 +248,28 @@ def test_data_assignment_keeps_the_version_and_the_leaf():
         x.add_(1)
     x.data = rl.zeros(3)
     assert x._version == 1 and x.is_leaf and x.requires_grad and x.shape == (3,)
+
+
+def test_the_last_writer_is_known_of_memory_with_two_records():
+    x = rl.ones(4, 3)
+    alias = x.data
+
+    def assign():
+        alias[0] = rl.zeros(3)
+
+    def add():
+        alias.add_(1)
+
+    def fill():
+        alias.zero_()
+
+    def step():
+        w = alias.requires_grad_()
+        w.grad = rl.ones(4, 3)
+        rl.optim.SGD([w], lr=0.1).step()
+
+    for write in (assign, add, fill):
+        write()
+        assert storage_of(x).content.writer[0] is write.__code__
+    step()
+    assert "the optimizer's step" in storage_of(x).content.writer

@@ -188,7 +188,7 @@ def _wrote(s: Any, state: State, depth: int = 2) -> None:
     s.stamp = stamp = tick()
     s.writes = (*s.writes[LATEST], (stamp, writer))
     if s.content is not None:
-        s.content.stamp = stamp
+        s.content.stamp, s.content.writer = stamp, writer
 
 
 _INSIDE: dict[str, bool] = {}  # source file -> whether it belongs to this package
