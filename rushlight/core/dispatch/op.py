@@ -320,6 +320,8 @@ def composite(
 
 def _name_as_shown(f: Any, name: str | None) -> None:
     """Give a function the name that users know, for Python names it in the error of a missing argument."""
+    if isinstance(f, property):  # has a name since Python 3.13, which cannot be set
+        return
     inner = getattr(f, "__name__", "")
     if name is not None and inner.startswith("_") and not inner.startswith("__"):
         f.__name__ = f.__qualname__ = name
