@@ -386,6 +386,16 @@ def _count_held() -> int:
 _HELD = _count_held()
 
 
+def _count_slot() -> int:
+    """What getrefcount says in `_is_private` of an array that only its tensor holds."""
+    t = wrap(np.empty(0))
+    a = t._array
+    return sys.getrefcount(a)
+
+
+_HELD_ARRAY = _count_slot()
+
+
 def _is_private(g: Tensor, t: Tensor) -> bool:
     """Whether `.grad` may take over the memory of `g`: no alias, no other owner, laid out like the leaf."""
     a = g._array
@@ -393,7 +403,7 @@ def _is_private(g: Tensor, t: Tensor) -> bool:
         return False
     if a.strides != t._array.strides:
         return False
-    return sys.getrefcount(g) <= _HELD and sys.getrefcount(a) <= 3
+    return sys.getrefcount(g) <= _HELD and sys.getrefcount(a) <= _HELD_ARRAY
 
 
 def _copy_like(a: np.ndarray, like: np.ndarray) -> np.ndarray:
