@@ -146,6 +146,9 @@ def f(x):
 
 x = torch.randn(1 << 20)
 f(x)
+other = torch.compile(lambda x: torch.tanh(x).sum())
+for _ in range(5):
+    other(x)  # the compiler's own pages are here now
 before = resident()
 compiled = torch.compile(f)
 for _ in range(5):
@@ -153,4 +156,4 @@ for _ in range(5):
 print(resident() - before)
 """
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    assert float(done.stdout) < 100  # the compiler takes 60; 30 results would take 120 more
+    assert float(done.stdout) < 40  # 30 results would take 120

@@ -17,6 +17,7 @@ import builtins
 import contextlib
 import io
 import re
+import sys
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,8 +69,19 @@ _SAID = re.compile(r"(\w*(?:Error|Warning|Exception)): (.*)")
 
 def same(expected: str, found: str) -> bool:
     """Whether two prints are the same. A message has torch's first sentence; wrong arguments have words of their own."""
-    a, b = expected.splitlines(), found.splitlines()
+    a, b = of_this_python(expected).splitlines(), _SUGGESTION.sub("", found).splitlines()
     return len(a) == len(b) and all(x == y or _says(x, y) for x, y in zip(a, b, strict=True))
+
+
+_SUGGESTION = re.compile(r"\. Did you mean '\w+'\?")
+_ORDERED = re.compile(r"OrderedDict\((\[[^][]*\])\)")
+
+
+def of_this_python(expected: str) -> str:
+    """What Python 3.11 printed, as this one would: 3.12 shows an OrderedDict's items otherwise, 3.13 suggests similar names."""
+    if sys.version_info < (3, 12):
+        return expected
+    return _ORDERED.sub(lambda found: f"OrderedDict({dict(ast.literal_eval(found[1]))!r})", expected)
 
 
 def _says(expected: str, found: str) -> bool:

@@ -6,6 +6,8 @@ The markup is a sentence, `Args:`, `Shape:`, `Raises:`, and examples; `tools/doc
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import cleandoc
+from textwrap import indent
 from typing import Any
 
 _HEADERS = ("Args:", "Shape:", "Raises:")
@@ -24,10 +26,11 @@ _RESULTS = {
 
 
 def _split(doc: str) -> tuple[str, dict[str, str], str]:
-    """The text before the blocks, the blocks by their headers, the examples."""
+    """The text before the blocks, the blocks by their headers, the examples; all indented by four columns but the first line."""
     parts = {"": ""}
     at = ""
-    for line in doc.rstrip().split("\n"):
+    first, _, rest = cleandoc(doc).partition("\n")  # Python 3.13 takes the indentation from docstrings
+    for line in (first, *indent(rest, "    ").rstrip().split("\n")):
         word = line.strip()
         if at != ">>>" and (word.startswith(">>> ") or word.split(" ")[0] in _HEADERS):
             at = word.split(" ")[0]

@@ -9,8 +9,8 @@ import weakref
 from collections import deque
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
-from types import CellType, CodeType, FunctionType
+from itertools import islice, pairwise
+from types import CellType, CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
 from ...core.tensor.node import Node
@@ -228,10 +228,26 @@ def _comprehension() -> Place | None:
     """The running comprehension, whose list has no name yet."""
     frame = sys._getframe(1)
     while frame is not None:
-        if is_of_program(frame) and frame.f_code.co_name in ("<listcomp>", "<dictcomp>", "<genexpr>"):
+        if is_of_program(frame) and _is_in_comprehension(frame):
             return place_in(frame.f_code, frame.f_lineno)
         frame = frame.f_back
     return None
+
+
+def _is_in_comprehension(frame: FrameType) -> bool:
+    """Whether a frame runs a comprehension. Since Python 3.12 only generators have a frame of their own."""
+    code = frame.f_code
+    if code.co_name in ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"):
+        return True
+    tree = parsed(code.co_filename)
+    line, _, column, _ = next(islice(code.co_positions(), frame.f_lasti // 2, None))
+    if tree is None or line is None or column is None:
+        return False
+    return any(
+        isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp))
+        and (node.lineno, node.col_offset) < (line, column) < (node.end_lineno or 0, node.end_col_offset or 0)
+        for node in ast.walk(tree)
+    )
 
 
 def _namespaces() -> list[tuple[dict[str, Any], CodeType]]:
