@@ -46,7 +46,7 @@ def _softmax(input, /, dim, dtype):
         return _softmax_of(input, dim)
     _check_softmax(input, dim, "softmax_lastdim_kernel_impl")
     if not input.ndim:
-        return np.ones_like(input)
+        return widened(_softmax_of)(input.reshape(1), 0).reshape(())
     return widened(_softmax_of)(input, dim) if input.size else input.copy()
 
 
@@ -58,7 +58,7 @@ def _(g, out, dim):
 @primitive(public=False, name="softmax_backward")
 def _softmax_backward(grad, output, /, dim):
     if not grad.ndim:
-        return np.zeros_like(grad)
+        return _softmax_slope(grad.reshape(1), output.reshape(1), 0).reshape(())
     return _softmax_slope(grad, output, dim)
 
 
@@ -98,7 +98,7 @@ def _log_softmax(input, /, dim, dtype):
         return _log_softmax_of(input, dim)
     _check_softmax(input, dim, "log_softmax_lastdim_kernel_impl")
     if not input.ndim:
-        return np.zeros_like(input)
+        return widened(_log_softmax_of)(input.reshape(1), 0).reshape(())
     return widened(_log_softmax_of)(input, dim) if input.size else input.copy()
 
 
@@ -110,7 +110,7 @@ def _(g, out, dim):
 @primitive(public=False, name="log_softmax_backward")
 def _log_softmax_backward(grad, output, /, dim):
     if not grad.ndim:
-        return np.zeros_like(grad)
+        return _log_softmax_slope(grad.reshape(1), output.reshape(1), 0).reshape(())
     return _log_softmax_slope(grad, output, dim)
 
 
