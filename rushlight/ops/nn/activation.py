@@ -243,7 +243,7 @@ def _leaky_relu(input, /, negative_slope):
 @widened
 def _leaky(x, slope):
     scaled = x * x.dtype.type(slope)
-    if 0 <= slope <= 1:
+    if 0 < slope <= 1:  # infinity times 0 is not 0
         return np.maximum(x, scaled)
     return select(x > 0, x, np.asarray(scaled))
 
@@ -454,7 +454,7 @@ def _(g, input, alpha):
 
 
 def _unit_slope(g, x, negative, positive, inside):
-    return where(x > 0, g * positive, g * (negative * (where(x < 0, x, 0.0) * inside).exp()))
+    return where(x <= 0, g * (negative * (where(x < 0, x, 0.0) * inside).exp()), g * positive)
 
 
 _SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)

@@ -11,6 +11,7 @@ import numpy as np
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.slow_path import write_out
+from ...core.tensor.layout import contiguous_format
 from ...core.tensor.size import broadcast_shapes, wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ...core.warn import warn
@@ -197,11 +198,13 @@ def matrix_power(input, n):
             "matrices"
         )
     if n == 0:
-        return input * 0 + eye(a.shape[-1], dtype=input.dtype, device=input.device)
+        rows = input.clone(memory_format=contiguous_format)
+        return rows.copy_(eye(a.shape[-1], dtype=input.dtype, device=input.device))
     if n == 1:
-        return input.clone()
+        return input.clone(memory_format=contiguous_format)
     if n < 0:
-        return matrix_power(OPS["inverse"](input), -n)
+        inverse = OPS["inverse"](input)
+        return inverse if n == -1 else matrix_power(inverse, -n)
     result = None
     square = input
     while True:

@@ -237,7 +237,7 @@ def _histogram(input, bins=None, weight=None, /, count=None, range=None, density
 
 
 @composite(method=True)
-def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
+def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
     """How many elements fall between each pair of edges: a named tuple (hist, bin_edges).
 
     Args:
