@@ -13,6 +13,7 @@ from ...core.device.backend import on_device_of
 from ...core.dispatch.inplace import write
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import binary, composite, primitive, unary
+from ...core.dispatch.scalars import exact
 from ...core.dispatch.slow_path import write_out
 from ...core.random import uniform
 from ...core.tensor import dtype as dtypes
@@ -155,6 +156,8 @@ def relu(input, inplace=False):
 
 @primitive(public=False, name="threshold")
 def _threshold(input, /, threshold, value):
+    if input.dtype.kind in "iu":
+        threshold, value = exact(threshold, input.dtype), exact(value, input.dtype)
     bound = np.float32(threshold) if input.dtype.itemsize == 2 and input.dtype.kind != "i" else threshold
     return np.where(input <= bound, input.dtype.type(value), input)
 

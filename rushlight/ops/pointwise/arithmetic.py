@@ -14,12 +14,12 @@ import numpy as np
 from ...core.dispatch import number_first
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.op import binary, composite, primitive, unary
-from ...core.dispatch.scalars import number_as
+from ...core.dispatch.scalars import exact, number_as
 from ...core.dispatch.slow_path import common_type, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.tensor import Tensor, constant
-from .building_blocks import F32, F64, MANY, conjugate, widened, zero_rule
+from .building_blocks import F32, F64, MANY, conjugate, in_order_of, widened, zero_rule
 from .checks import check_bool, not_implemented, refuse_bool, tensors_only
 from .multiply_add import multiply_add
 
@@ -74,7 +74,7 @@ def _scaled(input, other, alpha):
             raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
         if isinstance(other, Tensor) and kinds[1].category < 2:  # alpha takes the result's type, it has no say in it
             d = common_type(_add.record, (input, other))
-            return (other.to(d) * alpha).to(d)
+            return (other.to(d) * exact(alpha, d.numpy)).to(d)
     return other * alpha
 
 
@@ -91,8 +91,10 @@ def _add_scaled(input, other, /, alpha):
     """input + alpha * other of floats, rounded once; alpha takes their type."""
     d = input.dtype
     if d.itemsize == 2:
-        return np.asanyarray(multiply_add(other.astype(F32), d.type(alpha), input.astype(F32))).astype(d)
-    return multiply_add(other, alpha, input)
+        r = np.asanyarray(multiply_add(other.astype(F32), d.type(alpha), input.astype(F32))).astype(d)
+    else:
+        r = multiply_add(other, alpha, input)
+    return in_order_of(r, input, other)
 
 
 @_add_scaled.vjp
