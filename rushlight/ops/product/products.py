@@ -11,6 +11,7 @@ import numpy as np
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.slow_path import write_out
+from ...core.tensor.dtype import bool_
 from ...core.tensor.layout import contiguous_format
 from ...core.tensor.size import broadcast_shapes, wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
@@ -198,8 +199,10 @@ def matrix_power(input, n):
             "matrices"
         )
     if n == 0:
-        rows = input.clone(memory_format=contiguous_format)
-        return rows.copy_(eye(a.shape[-1], dtype=input.dtype, device=input.device))
+        nothing = input.clone(memory_format=contiguous_format).masked_fill(
+            eye(1, dtype=bool_, device=input.device)[0], 0
+        )
+        return nothing + eye(a.shape[-1], dtype=input.dtype, device=input.device)
     if n == 1:
         return input.clone(memory_format=contiguous_format)
     if n < 0:
