@@ -148,7 +148,7 @@ def _(g, index, source_shape, dim):
 
 @primitive(name="index_fill", public=False)
 def _index_fill(input, index, value, /, dim):
-    out = input.copy()
+    out = input.copy("K")
     n = input.shape[wrap_dim(dim, input.ndim)] if input.ndim else 1
     where = index.reshape(-1)
     if index.dtype != np.int64:

@@ -517,7 +517,8 @@ def linalg_cross(input, other, /, dim):
     """The cross product along a dimension of size 3."""
     x, y = (np.moveaxis(a, dim, 0) for a in np.broadcast_arrays(input, other))
     out = np.stack([x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]], dim)
-    return out.astype(input.dtype, copy=False)
+    out = out.astype(input.dtype, copy=False)
+    return out if out.flags.c_contiguous else out.copy()
 
 
 @linalg_cross.vjp("input")
