@@ -19,11 +19,11 @@ from ..reduce.reduction import vector_norm
 
 
 def _check_softmax(x, dim, word):
-    if x.dtype.kind in "biuc" and x.size:
-        raise not_implemented(word, x.dtype)
     n = x.ndim or 1
     if not -n <= dim < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    if x.dtype.kind in "biuc" and x.size:
+        raise not_implemented(word + ("_lastdim_kernel_impl" if dim in (-1, n - 1) else "_kernel_impl"), x.dtype)
 
 
 @by_rows
@@ -44,7 +44,7 @@ def _softmax(input, /, dim, dtype):
     d = input.dtype
     if (d is F32 or d is F64) and -input.ndim <= dim < input.ndim and input.size:
         return _softmax_of(input, dim)
-    _check_softmax(input, dim, "softmax_lastdim_kernel_impl")
+    _check_softmax(input, dim, "softmax")
     if not input.ndim:
         return widened(_softmax_of)(input.reshape(1), 0).reshape(())
     return widened(_softmax_of)(input, dim) if input.size else input.copy()
@@ -96,7 +96,7 @@ def _log_softmax(input, /, dim, dtype):
     d = input.dtype
     if (d is F32 or d is F64) and -input.ndim <= dim < input.ndim and input.size:
         return _log_softmax_of(input, dim)
-    _check_softmax(input, dim, "log_softmax_lastdim_kernel_impl")
+    _check_softmax(input, dim, "log_softmax")
     if not input.ndim:
         return widened(_log_softmax_of)(input.reshape(1), 0).reshape(())
     return widened(_log_softmax_of)(input, dim) if input.size else input.copy()

@@ -27,6 +27,9 @@ _ALIASES = {"input": "self", "axis": "dim", "keepdims": "keepdim", "x1": "self",
 _IGNORED = {"out": None, "generator": None, "requires_grad": False, "names": None, "_stacklevel": ..., "inplace": False}
 
 
+_IN_PYTHON = {"reduction": 0}  # defaults of torch's functions for Python, where they are not the schema's
+
+
 def bind(name: str, args: tuple, kwargs: dict[str, Any]) -> Call | None:
     """The overload of operator `name` that takes these arguments of Python, None where there is none that gives
     tensors.
@@ -38,7 +41,7 @@ def bind(name: str, args: tuple, kwargs: dict[str, Any]) -> Call | None:
         for schema in overloads(name):
             values = _values(schema, args, kwargs, loose) if "Tensor" in schema.returns else None
             if values is not None:
-                return complete(schema, values)
+                return complete(schema, _IN_PYTHON | values)
     return None
 
 
