@@ -74,6 +74,7 @@ def _scaled(input, other, alpha):
             raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
         if isinstance(other, Tensor) and kinds[1].category < 2:  # alpha takes the result's type, it has no say in it
             d = common_type(_add.record, (input, other))
+            assert d is not None
             return (other.to(d) * exact(alpha, d.numpy)).to(d)
     return other * alpha
 
@@ -120,6 +121,7 @@ def _terms(input, other, alpha) -> tuple[Tensor, Tensor] | None:
     if max(k.category for k in kinds) != 2 or any(x is not None and type(x._array) is Placeholder for x in terms):
         return None
     d = common_type(_add.record, (input, other))
+    assert d is not None
     first, second = (constant(number_as(x, d)) if t is None else t for x, t in zip((input, other), terms, strict=True))
     return first, second
 
