@@ -598,11 +598,11 @@ def huber_loss(input: Tensor, target: Tensor, reduction: _str = 'mean', delta: _
     """d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), for d = input - target, in the input's type."""
     ...
 
-def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, eps: _float = 1e-08, reduction: _str = 'mean') -> Tensor:
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, eps: _float = 1e-08, reduction: _int | _str = 0) -> Tensor:
     """exp(input) - target * input of each element, reduced; torch's core form of `nn.functional.poisson_nll_loss`."""
     ...
 
-def kl_div(input: Tensor, target: Tensor, reduction: _str = 'mean', log_target: _bool = False) -> Tensor:
+def kl_div(input: Tensor, target: Tensor, reduction: _int | _str = 0, log_target: _bool = False) -> Tensor:
     """target * (log(target) - input) for log-probabilities `input`, reduced; torch's core form of `nn.functional.kl_div`."""
     ...
 
@@ -610,7 +610,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     """-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100. Shape: (*), (*) -> ()."""
     ...
 
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: _str | _int = 'mean') -> Tensor:
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: _str | _int = 0) -> Tensor:
     """`binary_cross_entropy` of sigmoid(input), computed without overflow; torch's core form."""
     ...
 
@@ -618,19 +618,19 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: _str = 'mean') ->
     """log(1 + exp(-target input)) for targets of 1 and -1."""
     ...
 
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _str = 'mean') -> Tensor:
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int | _str = 0) -> Tensor:
     """max(0, -target * (input1 - input2) + margin), reduced; torch's core form of `nn.functional.margin_ranking_loss`."""
     ...
 
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, reduction: _str = 'mean') -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, reduction: _int | _str = 0) -> Tensor:
     """input where the target is 1, max(0, margin - input) where it is -1, reduced; torch's core form."""
     ...
 
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _str = 'mean') -> Tensor:
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int | _str = 0) -> Tensor:
     """1 - cos(input1, input2) where the target is 1, max(0, cos(input1, input2) - margin) where it is -1; torch's core form."""
     ...
 
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, reduction: _str = 'mean') -> Tensor:
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, reduction: _int | _str = 0) -> Tensor:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin) for the p-norm distance d, reduced; torch's core form."""
     ...
 
@@ -2280,7 +2280,7 @@ def histc(input: Tensor, bins: _Number = 100, min: Tensor | _Number = 0, max: Te
     """How many elements fall into each of `bins` equal intervals from `min` to `max`."""
     ...
 
-def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> Any:
+def histogram(input: Tensor, bins: _Number = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> Any:
     """How many elements fall between each pair of edges: a named tuple (hist, bin_edges)."""
     ...
 

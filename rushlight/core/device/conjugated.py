@@ -132,6 +132,12 @@ def elements_of(a: Any) -> Any:
     return a.elements() if type(a) is Conjugated else a
 
 
+def seen_as(a: Any, other: Any) -> Any:
+    """Another array in the place of `a`: its memory, seen conjugated or negated where `a` is."""
+    outline = other.outline if type(other) is Conjugated else other
+    return a.like(outline) if type(a) is Conjugated else outline
+
+
 def _elements_within(a: Any) -> Any:
     return type(a)(map(elements_of, a)) if type(a) in (list, tuple) else elements_of(a)
 

@@ -41,6 +41,8 @@ class device:
                 f"device() received an invalid combination of arguments - got ({'' if type is None else _type_name(type)}), "
                 "but expected one of:\n * (torch.device device)\n * (str type, int index = -1)\n"
             )
+        if index is not None:
+            _check_index(index)
         self.type, self.index = _parse(type, index)
 
     def __repr__(self) -> str:
@@ -89,6 +91,13 @@ def _type_name(value: object) -> str:
 def _is_type(name: str) -> bool:
     """Whether this can be the type of a device: letters of ASCII and `_`, as in torch."""
     return name.isascii() and name.replace("_", "").isalpha()
+
+
+def _check_index(index: Any) -> None:
+    if isinstance(index, bool) or not hasattr(index, "__index__"):
+        raise TypeError(f"device(): argument 'index' (position 2) must be int, not {index.__class__.__name__}")
+    if index < 0:
+        raise RuntimeError(f"Device index must not be negative, got {index}")
 
 
 def _parse(text: str, index: int | None) -> tuple[str, int | None]:

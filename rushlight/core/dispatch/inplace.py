@@ -308,6 +308,15 @@ def check_writable(self: Tensor, state: State, may_share: bool = False) -> None:
         check_apart(self._array)
 
 
+def _is_part_of_several(view: tuple | None) -> bool:
+    """Whether a view is one of several that an operator returned, or a view of one."""
+    while view is not None:
+        if view[1].outputs is not None:
+            return True
+        view = view[0]._view
+    return False
+
+
 def _check_view(self: Tensor, view: tuple) -> None:
     if view[3] <= 0:
         raise RuntimeError(
@@ -316,9 +325,9 @@ def _check_view(self: Tensor, view: tuple) -> None:
             "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
             "outside (if you want the inplace to be tracked)."
         )
-    if type(self._edge) is Output:
+    if type(self._edge) is Output or _is_part_of_several(view):
         raise RuntimeError(
-            f"Output {self._edge.index} of {self.grad_fn.name().removesuffix('Backward0')} is a view and is being modified inplace. This view is "
+            f"Output {getattr(self._edge, 'index', 0)} of {self.grad_fn.name().removesuffix('Backward0')} is a view and is being modified inplace. This view is "
             "the output of a function that returns multiple views. Such functions do not allow the output views to be "
             "modified inplace. You should replace the inplace operation by an out-of-place one."
         )

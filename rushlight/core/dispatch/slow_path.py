@@ -394,11 +394,14 @@ def into_out(record: Op, tensors: tuple, metadata: tuple, out: Any) -> Any:
         metadata = (*metadata[:-1], out.dtype)
     with Off():
         result = call(record, tensors, metadata, None)
-    return write_out(record.name, tensors, result, out)
+    return write_out(record.name, tensors, result, out, record.kind != "general")
 
 
-def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
-    """Copy `result` into the tensor (or tuple of tensors) `out`, which is resized where its shape differs."""
+def write_out(name: str, inputs: tuple, result: Any, out: Any, by_element: bool = False) -> Any:
+    """Copy `result` into the tensor (or tuple of tensors) `out`, which is resized where its shape differs.
+
+    by_element: of an operator that torch runs element by element, which looks at the memory of `out` before that.
+    """
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(
@@ -412,15 +415,20 @@ def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
     _check_out(name, result, out)
     storage = storage_of(out)
     written_last = is_conjugated(out)  # its elements are worked out first
+    if name in _CHECKED_FIRST and not written_last:
+        check_apart(out._array)
     for t in inputs:
         if isinstance(t, Tensor) and t._storage is storage and not written_last:
             _check_reading(name, result, out, t)
-    if out._array.shape != result._array.shape:
+    resized = out._array.shape != result._array.shape
+    if resized and (by_element or name in _BROADCAST or name in _CHECKED_FIRST) and not written_last:
+        _check_memory(out, inputs, storage)
+    if resized:
         resize_out(out, result._array)
-    check_apart(out._array)
-    for t in inputs:
-        if isinstance(t, Tensor) and t is not out and t._storage is storage and not written_last:
-            is_read_again(out._array, t._array)  # raises where torch would
+    if written_last:
+        check_apart(out._array)
+    else:
+        _check_memory(out, inputs, storage)
     copy_into(out._array, result._array)
     storage.wrote(f"{name}(out=...)")
     if thread.state.level > 1:
@@ -435,6 +443,17 @@ _BROADCAST = frozenset({
     "fmin", "fmod", "ge", "gt", "hypot", "ldexp", "le", "lerp", "logaddexp", "logical_and", "logical_or", "logical_xor", "lt",
     "maximum", "minimum", "mul", "ne", "nextafter", "pow", "remainder", "sub", "where", "xlogy",
 })  # fmt: skip
+
+
+_CHECKED_FIRST = frozenset({"index_select", "outer", "take"})  # so do these, as does all in `_BROADCAST`
+
+
+def _check_memory(out: Tensor, inputs: tuple, storage: Any) -> None:
+    """Raise RuntimeError where two elements of `out` share a place, or it overlaps what is read in a way torch refuses."""
+    check_apart(out._array)
+    for t in inputs:
+        if isinstance(t, Tensor) and t is not out and t._storage is storage:
+            is_read_again(out._array, t._array)
 
 
 def _check_reading(name: str, result: Tensor, out: Tensor, t: Tensor) -> None:

@@ -70,6 +70,8 @@ def _check(self: Tensor) -> None:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if self.is_sparse or self.is_sparse_csr:
         raise BufferError("Can't export tensors with layout other than torch.strided")
+    if self.is_conj():
+        raise BufferError("Can't export tensors with the conjugate bit set")
 
 
 def __dlpack__(

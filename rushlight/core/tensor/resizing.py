@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import determinism
+from ..device.conjugated import seen_as
 from ..dispatch.mode import emit_event, thread
 from .node import Leaf
 from .storage import Storage, address_of, storage_of
@@ -33,9 +34,10 @@ def resize(t: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = 
     fresh = not memory.size and not s.views
     if n and start + n * a.itemsize > memory.size:
         memory = _longer(s, t, memory, -(-start // a.itemsize) + n)
-    t._array = np.ndarray(shape, a.dtype, memory, start, strides)
+    outline = np.ndarray(shape, a.dtype, memory, start, strides)
+    t._array = seen_as(a, outline)
     if fresh:
-        s.root = t._array
+        s.root = outline
     if type(t._edge) is Leaf:
         t._edge.shape = shape
     if thread.state.level > 1:
@@ -75,7 +77,7 @@ def move(s: Storage, t: Tensor, old: np.ndarray, fresh: np.ndarray) -> None:
         a = known._array
         if a.size and old.size:
             place = address_of(a) - address_of(old)
-            known._array = np.ndarray(a.shape, a.dtype, fresh, place, a.strides)
+            known._array = seen_as(a, np.ndarray(a.shape, a.dtype, fresh, place, a.strides))
         if thread.state.level > 1:
             emit_event("rebound", known)
     s.root = fresh

@@ -2283,7 +2283,7 @@ class Tensor:
         """How many elements fall into each of `bins` equal intervals from `min` to `max`."""
         ...
 
-    def histogram(self, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: _bool = False) -> Any:
+    def histogram(self, bins: _Number = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False) -> Any:
         """How many elements fall between each pair of edges: a named tuple (hist, bin_edges)."""
         ...
 

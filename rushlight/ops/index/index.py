@@ -332,7 +332,7 @@ def _setitem(self, index, value):
             target = self.unsqueeze(0)
             target.copy_(_fit_value(value, target)) if isinstance(value, Tensor) else target.fill_(value)
             return
-        _put(target, advanced, value, _is_mask(index))
+        _put(target, advanced, value, index)
     elif isinstance(value, Tensor):
         target.copy_(_fit_value(value, target))
     else:
@@ -409,12 +409,12 @@ def _expands(shape: tuple, to: tuple) -> bool:
     return all(a in (1, b) for a, b in zip(reversed(shape), reversed(to), strict=False))
 
 
-def _put(target: Tensor, advanced: list, value: Any, masked: bool) -> None:
+def _put(target: Tensor, advanced: list, value: Any, index: Any) -> None:
     if not isinstance(value, Tensor):
         kind = target._array.dtype
         value = constant(number_as(value, target.dtype) if _is_short(kind) else np.asarray(exact(value, kind), kind))
     else:
-        value = _source(target, value, advanced, masked)
+        value = _source(target, value, advanced, index)
     write(_index_put.record, target, (value, *advanced), (False,))
 
 
@@ -446,11 +446,11 @@ def _index_put(*tensors, accumulate):
     return out
 
 
-def _source(target: Tensor, value: Tensor, indices: list, masked: bool) -> Tensor:
+def _source(target: Tensor, value: Tensor, indices: list, index: Any) -> Tensor:
     """What goes into places of `target`: of its type, but for one element under a boolean mask, which is converted."""
     if value.dtype is target.dtype:
         return value
-    if not masked or value._array.size != 1:
+    if value._array.size != 1 or not _is_one_mask(index):
         places = wrap(target._array)
         _index_put(
             places, places.new_zeros(()).expand(value._array.shape), *indices, accumulate=False
@@ -462,6 +462,14 @@ def _source(target: Tensor, value: Tensor, indices: list, masked: bool) -> Tenso
     if value.is_complex():
         exact(value.item(), target._array.dtype)  # raises unless the number is real
     return value.to(target.dtype)
+
+
+def _is_one_mask(index: Any) -> bool:
+    """Whether one mask is all that the index has of tensors and lists."""
+    if isinstance(index, list) and _is_several(index):
+        index = tuple(index)  # `_items` has warned
+    tensors = [i for i in _items(index) if isinstance(i, Tensor)]
+    return len(tensors) == 1 and _is_mask(tensors[0])
 
 
 @_index_put.vjp
@@ -520,8 +528,7 @@ def index_put_(input, indices, values, accumulate=False):
 def _values(name: str, input: Tensor, indices: Any, places: list, values: Any, accumulate: bool) -> Tensor:
     if not isinstance(values, Tensor):
         raise TypeError(f"{name}(): argument 'values' (position 2) must be Tensor, not {type_name(values)}")
-    masked = not accumulate and len(indices) == 1 and indices[0] is not None and indices[0]._array.dtype.kind == "b"
-    return _source(input, values, places, masked)
+    return _source(input, values, places, tuple(places if accumulate else indices))
 
 
 def _put_indices(input: Tensor, indices: Any) -> list:

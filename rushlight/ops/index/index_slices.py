@@ -107,7 +107,7 @@ def _check_source(
 def _index_add(input, index, source, /, dim, alpha):
     d, where = _check_source("index_add", input, index, source, dim)
     out = input.copy()
-    source = source if alpha == 1 else source * source.dtype.type(alpha)
+    source = source if alpha == 1 else source * source.dtype.type(exact(alpha, source.dtype))
     if not input.ndim:
         return out + source.reshape(-1).sum(dtype=source.dtype)
     add_at(np.moveaxis(out, d, 0), (where,), np.moveaxis(source, d, 0) if source.ndim else source.reshape(1))
@@ -148,7 +148,7 @@ def _(g, index, source_shape, dim):
 
 @primitive(name="index_fill", public=False)
 def _index_fill(input, index, value, /, dim):
-    out = input.copy()
+    out = input.copy("K")
     n = input.shape[wrap_dim(dim, input.ndim)] if input.ndim else 1
     where = index.reshape(-1)
     if index.dtype != np.int64:

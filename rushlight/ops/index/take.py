@@ -8,6 +8,7 @@ from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.size import broadcast_shapes, wrap_dim
 from ...core.tensor.tensor import wrap
+from ..pointwise.building_blocks import in_order_of
 from ..pointwise.checks import lies_within, word
 from ..pointwise.choice import where
 from ..twins import twins
@@ -72,7 +73,7 @@ def _put(input, index, source, /, accumulate):
         add_at(flat, (index.reshape(-1),), source.reshape(-1))
     else:
         flat[index.reshape(-1)] = source.reshape(-1)
-    return out
+    return in_order_of(out, input)
 
 
 @_put.vjp("input")

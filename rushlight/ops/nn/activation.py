@@ -13,6 +13,7 @@ from ...core.device.backend import on_device_of
 from ...core.dispatch.inplace import write
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import binary, composite, primitive, unary
+from ...core.dispatch.scalars import exact
 from ...core.dispatch.slow_path import write_out
 from ...core.random import uniform
 from ...core.tensor import dtype as dtypes
@@ -155,6 +156,8 @@ def relu(input, inplace=False):
 
 @primitive(public=False, name="threshold")
 def _threshold(input, /, threshold, value):
+    if input.dtype.kind in "iu":
+        threshold, value = exact(threshold, input.dtype), exact(value, input.dtype)
     bound = np.float32(threshold) if input.dtype.itemsize == 2 and input.dtype.kind != "i" else threshold
     return np.where(input <= bound, input.dtype.type(value), input)
 
@@ -243,7 +246,7 @@ def _leaky_relu(input, /, negative_slope):
 @widened
 def _leaky(x, slope):
     scaled = x * x.dtype.type(slope)
-    if 0 <= slope <= 1:
+    if 0 < slope <= 1:  # infinity times 0 is not 0
         return np.maximum(x, scaled)
     return select(x > 0, x, np.asarray(scaled))
 
@@ -454,7 +457,7 @@ def _(g, input, alpha):
 
 
 def _unit_slope(g, x, negative, positive, inside):
-    return where(x > 0, g * positive, g * (negative * (where(x < 0, x, 0.0) * inside).exp()))
+    return where(x <= 0, g * (negative * (where(x < 0, x, 0.0) * inside).exp()), g * positive)
 
 
 _SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)

@@ -28,7 +28,22 @@ def _reduced(a: np.ndarray, reduction: str, *inputs: np.ndarray) -> np.ndarray:
     return total.astype(a.dtype) if wide is np.float32 else total
 
 
-def _reduce(t: Tensor, reduction: str) -> Tensor:
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def _reduction(given: str | int) -> str:
+    """The word for what torch's core losses take as a number: 0 by default, unlike in `nn.functional`."""
+    if given in _REDUCTIONS:
+        return str(given)
+    if type(given) is not int or not 0 <= given < len(_REDUCTIONS):
+        raise ValueError(
+            f"{given} is not a valid value for reduction: it has to be one of {', '.join(_REDUCTIONS)}, or 0, 1, 2"
+        )
+    return _REDUCTIONS[given]
+
+
+def _reduce(t: Tensor, reduction: str | int) -> Tensor:
+    reduction = _reduction(reduction)
     return t.mean() if reduction == "mean" else t.sum() if reduction == "sum" else t
 
 
@@ -163,14 +178,14 @@ def _(g, input, target, reduction, delta):
 
 
 @composite()
-def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduction="mean"):
+def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduction=0):
     """exp(input) - target * input of each element, reduced; torch's core form of `nn.functional.poisson_nll_loss`.
 
     Args:
         log_input: False for input - target * log(input + eps).
         full: whether to add Stirling's approximation of log(target!), for targets above 1.
-        reduction: "mean", "sum" or "none", or 1, 2, 0.
-    Shape: (*), (*) -> (), or (*) with reduction="none"
+        reduction: 0 or "none", 1 or "mean", 2 or "sum".
+    Shape: (*), (*) -> (*), or () with another reduction
     """
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
@@ -183,7 +198,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduct
 
 
 @composite()
-def kl_div(input, target, reduction="mean", log_target=False):
+def kl_div(input, target, reduction=0, log_target=False):
     """target * (log(target) - input) for log-probabilities `input`, reduced; torch's core form of `nn.functional.kl_div`.
 
     Args:
@@ -263,18 +278,19 @@ def _(g, input, target, weight, pos_weight, reduction):
 
 
 @composite()
-def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction="mean"):
+def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=0):
     """`binary_cross_entropy` of sigmoid(input), computed without overflow; torch's core form.
 
     Args:
         weight: a factor for each element, broadcast.
         pos_weight: a factor for the target's term, broadcast.
-        reduction: "mean", "sum" or "none", or 1, 2, 0.
-    Shape: (*), (*) -> (), or (*) with reduction="none"
+        reduction: 0 or "none", 1 or "mean", 2 or "sum".
+    Shape: (*), (*) -> (*), or () with another reduction
 
-    >>> binary_cross_entropy_with_logits(tensor([0.0, 100.0]), tensor([1.0, 1.0]))
-    tensor(0.3466)
+    >>> binary_cross_entropy_with_logits(tensor([0.0, 2.0]), tensor([1.0, 1.0]))
+    tensor([0.6931, 0.1269])
     """
+    reduction = _reduction(reduction)
     if target.dtype is dtypes.bool_:
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
@@ -328,7 +344,7 @@ def _(g, input, target, reduction):
 
 
 @composite()
-def margin_ranking_loss(input1, input2, target, margin=0.0, reduction="mean"):
+def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=0):
     """max(0, -target * (input1 - input2) + margin), reduced; torch's core form of `nn.functional.margin_ranking_loss`.
 
     Args:
@@ -339,12 +355,12 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction="mean"):
 
 
 @composite()
-def hinge_embedding_loss(input, target, margin=1.0, reduction="mean"):
+def hinge_embedding_loss(input, target, margin=1.0, reduction=0):
     """input where the target is 1, max(0, margin - input) where it is -1, reduced; torch's core form.
 
     Args:
-        reduction: "mean", "sum" or "none", or 1, 2, 0.
-    Shape: (*), (*) -> (), or (*) with reduction="none"
+        reduction: 0 or "none", 1 or "mean", 2 or "sum".
+    Shape: (*), (*) -> (*), or () with another reduction
     """
     broadcast_shapes(target._array.shape, input._array.shape)
     near = input.masked_fill(target == -1, 0)
@@ -353,7 +369,7 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction="mean"):
 
 
 @composite()
-def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
+def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=0):
     """1 - cos(input1, input2) where the target is 1, max(0, cos(input1, input2) - margin) where it is -1; torch's core form.
 
     Args:
@@ -375,7 +391,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
 
 
 @composite()
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction="mean"):
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction=0):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin) for the p-norm distance d, reduced; torch's core form.
 
     Args:

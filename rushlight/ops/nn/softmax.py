@@ -19,11 +19,11 @@ from ..reduce.reduction import vector_norm
 
 
 def _check_softmax(x, dim, word):
-    if x.dtype.kind in "biuc" and x.size:
-        raise not_implemented(word, x.dtype)
     n = x.ndim or 1
     if not -n <= dim < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    if x.dtype.kind in "biuc" and x.size:
+        raise not_implemented(word + ("_lastdim_kernel_impl" if dim in (-1, n - 1) else "_kernel_impl"), x.dtype)
 
 
 @by_rows
@@ -44,9 +44,9 @@ def _softmax(input, /, dim, dtype):
     d = input.dtype
     if (d is F32 or d is F64) and -input.ndim <= dim < input.ndim and input.size:
         return _softmax_of(input, dim)
-    _check_softmax(input, dim, "softmax_lastdim_kernel_impl")
+    _check_softmax(input, dim, "softmax")
     if not input.ndim:
-        return np.ones_like(input)
+        return widened(_softmax_of)(input.reshape(1), 0).reshape(())
     return widened(_softmax_of)(input, dim) if input.size else input.copy()
 
 
@@ -58,7 +58,7 @@ def _(g, out, dim):
 @primitive(public=False, name="softmax_backward")
 def _softmax_backward(grad, output, /, dim):
     if not grad.ndim:
-        return np.zeros_like(grad)
+        return _softmax_slope(grad.reshape(1), output.reshape(1), 0).reshape(())
     return _softmax_slope(grad, output, dim)
 
 
@@ -96,9 +96,9 @@ def _log_softmax(input, /, dim, dtype):
     d = input.dtype
     if (d is F32 or d is F64) and -input.ndim <= dim < input.ndim and input.size:
         return _log_softmax_of(input, dim)
-    _check_softmax(input, dim, "log_softmax_lastdim_kernel_impl")
+    _check_softmax(input, dim, "log_softmax")
     if not input.ndim:
-        return np.zeros_like(input)
+        return widened(_log_softmax_of)(input.reshape(1), 0).reshape(())
     return widened(_log_softmax_of)(input, dim) if input.size else input.copy()
 
 
@@ -110,7 +110,7 @@ def _(g, out, dim):
 @primitive(public=False, name="log_softmax_backward")
 def _log_softmax_backward(grad, output, /, dim):
     if not grad.ndim:
-        return np.zeros_like(grad)
+        return _log_softmax_slope(grad.reshape(1), output.reshape(1), 0).reshape(())
     return _log_softmax_slope(grad, output, dim)
 
 

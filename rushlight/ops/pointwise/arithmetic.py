@@ -7,16 +7,19 @@ are the inputs and `out` is the result. Here is arithmetic; functions of one ele
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ...core.dispatch import number_first
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.op import binary, composite, primitive, unary
+from ...core.dispatch.scalars import exact, number_as
 from ...core.dispatch.slow_path import common_type, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.placeholder import Placeholder
-from ...core.tensor.tensor import Tensor
-from .building_blocks import F32, F64, MANY, conjugate, widened, zero_rule
+from ...core.tensor.tensor import Tensor, constant
+from .building_blocks import F32, F64, MANY, conjugate, in_order_of, widened, zero_rule
 from .checks import check_bool, not_implemented, refuse_bool, tensors_only
 from .multiply_add import multiply_add
 
@@ -71,7 +74,8 @@ def _scaled(input, other, alpha):
             raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
         if isinstance(other, Tensor) and kinds[1].category < 2:  # alpha takes the result's type, it has no say in it
             d = common_type(_add.record, (input, other))
-            return (other.to(d) * alpha).to(d)
+            assert d is not None
+            return (other.to(d) * exact(alpha, d.numpy)).to(d)
     return other * alpha
 
 
@@ -88,8 +92,10 @@ def _add_scaled(input, other, /, alpha):
     """input + alpha * other of floats, rounded once; alpha takes their type."""
     d = input.dtype
     if d.itemsize == 2:
-        return np.asanyarray(multiply_add(other.astype(F32), d.type(alpha), input.astype(F32))).astype(d)
-    return multiply_add(other, alpha, input)
+        r = np.asanyarray(multiply_add(other.astype(F32), d.type(alpha), input.astype(F32))).astype(d)
+    else:
+        r = multiply_add(other, alpha, input)
+    return in_order_of(r, input, other)
 
 
 @_add_scaled.vjp
@@ -97,15 +103,27 @@ def _(g, alpha, needs):
     return g, g * alpha if needs[1] else None
 
 
-def _is_fused(input, other, alpha) -> bool:
-    """Whether `input + alpha * other` rounds once: of real floats, unless the factor changes no digit."""
-    if not (isinstance(input, Tensor) and isinstance(other, Tensor)) or type(alpha) is not float or abs(alpha) == 1:
-        return False
-    d, e = input._array.dtype, other._array.dtype
-    if (d is F32 or d is F64) and e is d:
-        return True
-    kinds = input.dtype, other.dtype
-    return max(k.category for k in kinds) == 2 and not any(type(t._array) is Placeholder for t in (input, other))
+def _terms(input, other, alpha) -> tuple[Tensor, Tensor] | None:
+    """Both as tensors where `input + alpha * other` rounds once: of real floats, unless the factor changes no digit."""
+    if type(alpha) not in (int, float) or abs(alpha) == 1:
+        return None
+    are_tensors = isinstance(input, Tensor), isinstance(other, Tensor)
+    if are_tensors == (True, True):
+        d, e = input._array.dtype, other._array.dtype
+        if (d is F32 or d is F64) and e is d:
+            return (input, other)
+        if math.frexp(alpha)[0] in (0.5, -0.5):  # a power of two
+            return None
+    elif are_tensors == (False, False):
+        return None
+    terms = [x if isinstance(x, Tensor) else None for x in (input, other)]
+    kinds = [x.dtype if isinstance(x, Tensor) else dtypes.of_number(x) for x in (input, other)]
+    if max(k.category for k in kinds) != 2 or any(x is not None and type(x._array) is Placeholder for x in terms):
+        return None
+    d = common_type(_add.record, (input, other))
+    assert d is not None
+    first, second = (constant(number_as(x, d)) if t is None else t for x, t in zip((input, other), terms, strict=True))
+    return first, second
 
 
 @composite(method=True)
@@ -129,8 +147,8 @@ def add(input, other, *rest, alpha=1, out=None):
     if rest:
         other, alpha = number_first.sum_arguments("add", other, rest)
     if alpha != 1 or alpha is True:
-        if _is_fused(input, other, alpha):
-            result = _add_scaled(input, other, alpha)
+        if terms := _terms(input, other, alpha):
+            result = _add_scaled(*terms, alpha)
             return result if out is None else write_out("add", (input, other), result, out)
         other = _scaled(input, other, alpha)
     return _add(input, other) if out is None else _add(input, other, out=out)
@@ -169,8 +187,8 @@ def sub(input, other, *rest, alpha=1, out=None):
         other, alpha = number_first.sum_arguments("sub", other, rest)
     if alpha != 1 or alpha is True:
         check_bool((input, other), _SUB_ONE, _SUB_BOTH)
-        if _is_fused(input, other, alpha):
-            result = _sub_scaled(input, other, alpha)
+        if terms := _terms(input, other, alpha):
+            result = _sub_scaled(*terms, alpha)
             return result if out is None else write_out("sub", (input, other), result, out)
         other = _scaled(input, other, alpha)
     return _sub(input, other) if out is None else _sub(input, other, out=out)
@@ -207,8 +225,8 @@ def add_(self, other, *rest, alpha=1):
         return _plain_add_(self, other)
     if add_scaled(self, other, alpha):
         return self
-    if _is_fused(self, other, alpha):
-        return write(_add_scaled.record, self, (other,), (alpha,))
+    if terms := _terms(self, other, alpha):
+        return write(_add_scaled.record, self, terms[1:], (alpha,))
     return write(_add.record, self, (_scaled(self, other, alpha),), ())
 
 
@@ -223,8 +241,8 @@ def sub_(self, other, *rest, alpha=1):
         return _plain_sub_(self, other)
     if type(alpha) is float and add_scaled(self, other, -alpha):
         return self
-    if _is_fused(self, other, alpha):
-        return write(_sub_scaled.record, self, (other,), (alpha,))
+    if terms := _terms(self, other, alpha):
+        return write(_sub_scaled.record, self, terms[1:], (alpha,))
     return write(_sub.record, self, (_scaled(self, other, alpha),), ())
 
 

@@ -12,6 +12,7 @@ from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor, constant
 from .building_blocks import F32, for_types, of_arrays, zeros_of
 from .checks import not_implemented, tensors_only
+from .choice import where
 
 # ---------------------------------------------------------------------------------------------- bits
 
@@ -203,7 +204,7 @@ tensors_only(lcm, 0, 1)
 
 
 def _copysign_rule(g, x, out):
-    return g * (out.sgn() * x.sgn())
+    return g * (out / x).masked_fill(x == 0, 0)
 
 
 copysign = binary(
@@ -215,7 +216,7 @@ copysign = binary(
     promote="float",
 )  # fmt: skip
 nextafter = binary(
-    "nextafter", of_arrays(for_types("fV", "nextafter_cpu", np.nextafter)), lambda g: g, lambda g: zeros_of(g),
+    "nextafter", of_arrays(for_types("fV", "nextafter_cpu", np.nextafter)), lambda g, x, y: where(x == y, 0, g), lambda g: zeros_of(g),
     """The next floating-point number after each element of the input in the direction of `other`.
 
     >>> nextafter(tensor([1.0]), tensor([2.0])) > 1

@@ -37,7 +37,7 @@ def in_order_of(r, *arrays):
         return r
     for a in arrays:
         if a.shape == r.shape:
-            return r if a.flags.c_contiguous else ordered(r, a)
+            return np.ascontiguousarray(r) if a.flags.c_contiguous else ordered(r, a)
     return r
 
 

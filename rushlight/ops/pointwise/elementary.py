@@ -247,7 +247,7 @@ def log_add_exp(x, y):
 
 logaddexp = binary(
     "logaddexp", of_arrays(for_types("fcV", "logaddexp_cpu", log_add_exp)),
-    lambda g, x, out: g * conjugate((x - out).exp()), lambda g, y, out: g * conjugate((y - out).exp()),
+    lambda g, x, y: g / conjugate(1 + (y - x).exp()), lambda g, x, y: g / conjugate(1 + (x - y).exp()),
     """log(exp(input) + exp(other)) of each pair of elements, without overflow.
 
     >>> logaddexp(tensor([1000.0, 0.0]), tensor([1000.0, 0.0]))
@@ -255,7 +255,7 @@ logaddexp = binary(
     """, inplace=False, jit_min_elements=MANY,
 )  # fmt: skip
 logaddexp2 = binary(
-    "logaddexp2", of_arrays(for_types("fV", "logaddexp2_cpu", np.logaddexp2)), lambda g, x, out: g * (x - out).exp2(), lambda g, y, out: g * (y - out).exp2(),
+    "logaddexp2", of_arrays(for_types("fV", "logaddexp2_cpu", np.logaddexp2)), lambda g, x, y: g / (1 + (y - x).exp2()), lambda g, x, y: g / (1 + (x - y).exp2()),
     """log2(2^input + 2^other) of each pair of elements, without overflow.
 
     >>> logaddexp2(tensor([1000.0, 0.0]), tensor([1000.0, 0.0]))

@@ -390,14 +390,15 @@ def _write(loop, arguments):
     (loop.kernel if a.size > LARGE else loop.step)(*arguments, out=a)
 
 
-def _check_value(name, d, value) -> None:
+def _factor(name, d, value):
+    """The number for elements of type `d`: without its fraction for integers."""
     if type(value) is float or type(value) is int:
-        if d.kind in "iu" and type(value) is float:
-            raise RuntimeError("value cannot be converted to type int64_t without overflow")
+        return exact(value, d) if d.kind in "iu" else value
     elif isinstance(value, (Tensor, np.ndarray, list, tuple)):
         raise TypeError(f"{name}(): argument 'value' must be Number, not {type_name(value)}")
-    elif isinstance(value, complex):
+    if isinstance(value, complex):
         exact(value, d)  # raises where something would be lost
+    return value
 
 
 @primitive(method=True, out=True, promote="same", number_first=("value",))
@@ -414,7 +415,7 @@ def addcmul(input, tensor1, tensor2, /, *, value=1):
     >>> addcmul(tensor([1.0]), tensor([2.0]), tensor([3.0]), value=0.5)
     tensor([4.])
     """
-    _check_value("addcmul", input.dtype, value)
+    value = _factor("addcmul", input.dtype, value)
     return in_order_of(_add_product(input, tensor1, tensor2, value), input, tensor1, tensor2)
 
 

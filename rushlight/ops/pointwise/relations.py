@@ -7,7 +7,7 @@ import numpy as np
 from ...core.dispatch.mode import emit_event
 from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.tensor.tensor import Tensor, constant, type_word
-from .building_blocks import F64, of_arrays
+from .building_blocks import F64, in_order_of, of_arrays
 from .checks import tensors_only
 
 # ---------------------------------------------------------------------------------------------- comparisons
@@ -159,7 +159,7 @@ def _isclose(input, other, /, rtol, atol, equal_nan):
         allowed = atol + np.abs(rtol * y)
         error = np.abs(x - y)
         close = close | (np.isfinite(error) & (error <= allowed))
-    return close
+    return in_order_of(close, input, other)
 
 
 @composite(method=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dispatch.op import primitive
+from ...core.dispatch.scalars import exact
 from ..pointwise.building_blocks import F32, conjugate
 from ..pointwise.multiply_add import multiply_add
 from .matmul import (
@@ -32,7 +33,7 @@ def _blend(input, r, beta, alpha):
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {word(input)} and {word(r)}")
     refuse_expansion(r.shape, input)
     if r.dtype.kind in "iu":
-        beta, alpha = int(beta), int(alpha)
+        beta, alpha = exact(beta, r.dtype), exact(alpha, r.dtype)
     if alpha != 1:
         np.multiply(r, alpha, r)
     if beta == 0:
@@ -199,6 +200,14 @@ def _(g, batch1, alpha):
     return _times(matmul(conjugate(batch1).transpose(1, 2), g), alpha)
 
 
+def _check_factors(beta, alpha):
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, bool):
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if isinstance(factor, float):
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+
+
 @primitive(method=True, inplace=True, out=True, number_first=("beta", "alpha"))
 def addr(input, vec1, vec2, /, *, beta=1, alpha=1):
     """beta * input + alpha * the outer product of two vectors.
@@ -222,6 +231,8 @@ def addr(input, vec1, vec2, /, *, beta=1, alpha=1):
         return r | input if beta else r
     d = np.promote_types(input.dtype, np.promote_types(vec1.dtype, vec2.dtype))
     input, vec1, vec2 = (a.astype(d, copy=False) for a in (input, vec1, vec2))
+    if d.kind in "iu":
+        _check_factors(beta, alpha)
     if d.kind not in "fV":
         return _blend(input, np.multiply.outer(vec1, vec2), beta, alpha)
     column = (vec1 if alpha == 1 else vec1 * d.type(alpha))[:, None]

@@ -11,6 +11,8 @@ import numpy as np
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.slow_path import write_out
+from ...core.tensor.dtype import bool_
+from ...core.tensor.layout import contiguous_format
 from ...core.tensor.size import broadcast_shapes, wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ...core.warn import warn
@@ -197,11 +199,15 @@ def matrix_power(input, n):
             "matrices"
         )
     if n == 0:
-        return input * 0 + eye(a.shape[-1], dtype=input.dtype, device=input.device)
+        nothing = input.clone(memory_format=contiguous_format).masked_fill(
+            eye(1, dtype=bool_, device=input.device)[0], 0
+        )
+        return nothing + eye(a.shape[-1], dtype=input.dtype, device=input.device)
     if n == 1:
-        return input.clone()
+        return input.clone(memory_format=contiguous_format)
     if n < 0:
-        return matrix_power(OPS["inverse"](input), -n)
+        inverse = OPS["inverse"](input)
+        return inverse if n == -1 else matrix_power(inverse, -n)
     result = None
     square = input
     while True:
@@ -511,7 +517,8 @@ def linalg_cross(input, other, /, dim):
     """The cross product along a dimension of size 3."""
     x, y = (np.moveaxis(a, dim, 0) for a in np.broadcast_arrays(input, other))
     out = np.stack([x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]], dim)
-    return out.astype(input.dtype, copy=False)
+    out = out.astype(input.dtype, copy=False)
+    return out if out.flags.c_contiguous else out.copy()
 
 
 @linalg_cross.vjp("input")

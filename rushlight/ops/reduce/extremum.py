@@ -152,7 +152,7 @@ def shared(g, x, value, dim, keepdim):
     """The gradient of an extreme value, shared evenly by the elements that have it."""
     if x.ndim and not keepdim and dim is not None:
         g, value = keep_dims(g, dim, x.ndim), keep_dims(value, dim, x.ndim)
-    chosen = _same(x, value)
+    chosen = x == value  # NaN is equal to nothing: 0 / 0
     count = chosen.sum(list(axis_tuple(dim, x.ndim)), keepdim=True) if x.ndim else chosen.sum()
     return chosen * (g / count)
 

@@ -237,7 +237,7 @@ def _histogram(input, bins=None, weight=None, /, count=None, range=None, density
 
 
 @composite(method=True)
-def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
+def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
     """How many elements fall between each pair of edges: a named tuple (hist, bin_edges).
 
     Args:
@@ -314,14 +314,27 @@ _HistogramDD = named("histogramdd", "hist", "bin_edges")
 # ---------------------------------------------------------------------------------------------- places in sorted values
 
 
+def _halving(sequence, values, right):
+    """`np.searchsorted`; in NaNs and values that are not sorted, the place where torch's halving ends."""
+    n = len(sequence)
+    if not n or ((sequence[:-1] <= sequence[1:]).all() and sequence[-1] == sequence[-1]):
+        return np.searchsorted(sequence, values, "right" if right else "left")
+    low, high = np.zeros(values.shape, I64), np.full(values.shape, n, I64)
+    for _ in range(n.bit_length()):
+        middle = (low + high) >> 1
+        found = sequence[np.minimum(middle, n - 1)]
+        is_after = ~(found > values) if right else ~(found >= values)
+        low, high = np.where((low < high) & is_after, middle + 1, low), np.where(is_after, high, middle)
+    return low
+
+
 def _places(sequence, values, right):
-    side = "right" if right else "left"
     if sequence.ndim == 1:
-        return np.searchsorted(sequence, values, side)
-    if not values.size:
+        return _halving(sequence, values, right)
+    if not values.size or not sequence.size:
         return np.zeros(values.shape, I64)
     rows, wanted = sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])
-    found = [np.searchsorted(s, v, side) for s, v in zip(rows, wanted, strict=True)]
+    found = [_halving(s, v, right) for s, v in zip(rows, wanted, strict=True)]
     return np.array(found, I64).reshape(values.shape)
 
 

@@ -298,17 +298,17 @@ def _median_rank(a, dim, ignore_nan):
 
 
 def _median_along(name, a, dim, keepdim, ignore_nan):
-    refuse("median_cpu", a.dtype, "bc")
     d = wrap_dim(dim, a.ndim)
+    if a.ndim and a.shape[d] == 0:
+        raise IndexError(f"median(): Expected reduction dim {d} to have non-zero size.")
+    refuse("median_out", a.dtype, "bc")
     if not a.ndim:
         return a.copy(), np.zeros((), I64)
-    if a.shape[d] == 0:
-        raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
     return _select_ranked(a, _median_rank(a, d, ignore_nan), d, keepdim)
 
 
 def _median_all(a, ignore_nan):
-    refuse("median_cpu", a.dtype, "bc" if a.size else "c")
+    refuse("median_cpu", a.dtype, "bc" if a.size else "")
     if not a.size:
         return cast(np.array(np.nan, F32), a.dtype)
     a = a.reshape(-1)

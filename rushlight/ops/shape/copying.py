@@ -9,7 +9,7 @@ import numpy as np
 from ...core.device import devices
 from ...core.device.backend import Backend, on_device, run_on
 from ...core.device.buffer import Buffer, outline_of
-from ...core.device.conjugated import Conjugated, elements_of
+from ...core.device.conjugated import Conjugated, elements_of, seen_as
 from ...core.dispatch.aten import operator
 from ...core.dispatch.aten.torch_dispatch import ask_for, ask_mode, write_by_class
 from ...core.dispatch.aten.wrapper import Wrapper
@@ -433,7 +433,10 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """
     if source is None:
         version = version_of(self) + 1
-        self._array, self._storage = run_on(backend_like(self), np.empty, 0, self.dtype.numpy), None
+        self._array, self._storage = (
+            seen_as(self._array, run_on(backend_like(self), np.empty, 0, self.dtype.numpy)),
+            None,
+        )
         storage_of(self).version = version
         if thread.state.level > 1:
             emit_event("rebound", self)
@@ -449,9 +452,11 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     if size is not None:
         source = source.as_strided(size, stride or _dense_strides(size), storage_offset)
     if source.dtype is not self.dtype:
-        raise RuntimeError(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}")
+        raise RuntimeError(
+            f"Could not set tensor of type {dtypes.c_word(source.dtype)} to a tensor of type {dtypes.c_word(self.dtype)}"
+        )
     self._storage = private_storage(storage_of(source), version_of(self) + 1)  # the counter is the tensor's own
-    self._array = source._array
+    self._array = seen_as(self._array, source._array)  # as torch's bit, being conjugated stays the tensor's own
     if thread.state.level > 1:
         emit_event("rebound", self)
     return self

@@ -142,7 +142,6 @@ def modified_bessel_k1(x):
     return _scaled_k(x, 1) * np.exp(-x)
 
 
-@in_double
 def modified_bessel_i0(x):
     """The modified Bessel function of the first kind of order 0 of each element.
 
@@ -152,7 +151,6 @@ def modified_bessel_i0(x):
     return i0_of(x)
 
 
-@in_double
 def modified_bessel_i1(x):
     """The modified Bessel function of the first kind of order 1 of each element.
 

@@ -135,7 +135,8 @@ def _trigamma(x):
 @in_shared_order
 def _torchs_zeta(s, q):
     """`zeta_of` with torch's NaN, instead of the limit 0, at an infinite `q`."""
-    s, q = np.broadcast_arrays(s, q)
+    d = s.dtype if isinstance(s, np.ndarray) else q.dtype
+    s, q = np.broadcast_arrays(np.asarray(s, d), np.asarray(q, d))
     out = np.where((q == np.inf) & (s != 1), q.dtype.type(np.nan), zeta_of(s, q))
     at_infinity = s == np.inf
     if at_infinity.any():  # the first term alone: torch's next ones are nan

@@ -89,7 +89,7 @@ def logit(input, /, eps=None):
 @logit.vjp
 def _(g, input, eps):
     r = g / (input * (1 - input))
-    if eps is None:
+    if eps is None or eps < 0:
         return where((input < 0) | (input > 1), float("nan"), r)
     return zero_where(r, (input < eps) | (input > 1 - eps))
 
@@ -166,8 +166,8 @@ def _sinc(x):
 
 def _sinc_rule(g, x):
     t = x * math.pi
-    slope = math.pi * (t * t.cos() - t.sin()) / (t * t)
-    return g * conjugate(where(x == 0, 0.0, slope))
+    squared = t * x
+    return where(squared == 0, 0.0, g * conjugate((t * t.cos() - t.sin()) / squared))
 
 
 sinc = unary(

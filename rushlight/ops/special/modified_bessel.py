@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dispatch.op import unary
+from ..pointwise.building_blocks import F32
 from ..pointwise.choice import where
 from . import special_tables as tables
 from .series import chebyshev, in_double
@@ -31,11 +32,27 @@ i0e_of = _scaled_bessel(tables.I0_NEAR, tables.I0_FAR, False)
 i1e_of = _scaled_bessel(tables.I1_NEAR, tables.I1_FAR, True)
 
 
+def _overflows_with_exp(kernel):
+    """torch multiplies by exp(|x|) in the type of x, which is infinite for smaller numbers than the result."""
+
+    def run(x):
+        r = kernel(x)
+        return (
+            r
+            if x.dtype is not F32
+            else np.where(np.isfinite(x) & np.isinf(np.exp(np.abs(x))), np.copysign(F32.type(np.inf), r), r)
+        )
+
+    return run
+
+
+@_overflows_with_exp
 @in_double
 def i0_of(x):
     return i0e_of(x) * np.exp(np.abs(x))
 
 
+@_overflows_with_exp
 @in_double
 def i1_of(x):
     return i1e_of(x) * np.exp(np.abs(x))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.dispatch.op import binary, composite
 from ..pointwise.building_blocks import for_types, in_shared_order, of_arrays
+from .error_functions import erfc_of
 from .gamma_functions import lgamma_of
 from .series import in_double
 
@@ -27,7 +28,7 @@ def _polynomial(name, first, step, shifted=False):
         for k in range(1, int(n.max(initial=0))):
             before, p = p, step(k, x, p, before)
             r = np.where(n == k + 1, p, r)
-        return np.where(np.isnan(x), x, r)
+        return np.where(np.isnan(x) & (n > 0), x, r)
 
     @in_shared_order
     def call(x, n):
@@ -62,7 +63,8 @@ _polynomial(
 
 # ---------------------------------------------------------------------------------------------- incomplete gamma functions
 
-_STEPS_MAX = 2000
+_STEPS_MAX = 4000  # enough below _LARGE: the series needs about 8.6 sqrt(a) terms
+_LARGE = 1e5
 
 
 def _lower_series(a, x, front):
@@ -97,11 +99,32 @@ def _upper_fraction(a, x, front):
     return h * front
 
 
+# Taylor coefficients in eta of the first two functions of Temme's expansion
+_TEMME = (
+    (-1 / 3, 1 / 12, -2 / 135, 1 / 864, 1 / 2835, -139 / 777600, 1 / 25515, -571 / 261273600),
+    (-1 / 540, -1 / 288, 1 / 378, -77 / 77760, 1 / 4860),
+)
+
+
+def _uniform(a, x, lower):
+    """P or Q for large `a`. Source: Temme, The Asymptotic Expansion of the Incomplete Gamma Functions, 1979."""
+    mu = (x - a) / a
+    half = np.maximum(mu - np.log1p(mu), 0)  # eta**2 / 2
+    eta = np.copysign(np.sqrt(2 * half), mu)
+    side = -1 if lower else 1
+    tail = erfc_of(side * eta * np.sqrt(a / 2)) / 2
+    small = np.clip(eta, -0.2, 0.2)  # further out the exponential below is 0
+    first, second = (np.polynomial.polynomial.polyval(small, c) for c in _TEMME)
+    return tail + side * np.exp(-a * half) / np.sqrt(2 * np.pi * a) * (first + second / a)
+
+
 def _incomplete(lower):
     @in_double
     def kernel(a, x):
         a, x = np.broadcast_arrays(a, x)
         usable = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
+        large = usable & (a > _LARGE)
+        usable &= ~large
         ua, ux = np.where(usable, a, 1.0), np.where(usable, x, 1.0)
         front = np.exp(ua * np.log(ux) - ux - lgamma_of(ua))
         low = ux < ua + 1
@@ -110,9 +133,13 @@ def _incomplete(lower):
         r = np.where(low, p, 1 - q) if lower else np.where(low, 1 - p, q)
         nothing, all_of_it = (0.0, 1.0) if lower else (1.0, 0.0)
         r = np.where(usable, r, np.nan)
-        r = np.where((a == 0) & (x > 0), all_of_it, np.where((x == 0) & (a > 0), nothing, r))
-        r = np.where(np.isposinf(x) & np.isfinite(a) & (a >= 0), all_of_it, r)
-        return np.where(np.isposinf(a) & np.isfinite(x) & (x >= 0), nothing, r)
+        if large.any():
+            r = np.where(large, _uniform(np.where(large, a, _LARGE), np.where(large, x, _LARGE), lower), r)
+        r = np.where(np.isposinf(x), all_of_it, r)  # torch's order of tests: the last one here is its first
+        r = np.where(np.isposinf(a), np.where(np.isposinf(x), np.nan, nothing), r)
+        r = np.where(x == 0, nothing, r)
+        r = np.where(a == 0, np.where(x > 0, all_of_it, np.nan), r)
+        return np.where((x < 0) | (a < 0), np.nan, r)
 
     return of_arrays(in_shared_order(for_types("fV", "igamma_cpu", kernel)))
 

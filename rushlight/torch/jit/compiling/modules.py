@@ -240,7 +240,13 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
         return scripted_module(obj, ClassNames())
     if isinstance(obj, FunctionType):
         return ScriptedFunction(obj)
+    if isinstance(obj, (list, dict)):
+        raise NotImplementedError(f"torch.jit.script of a {type(obj).__name__} is not implemented")
     if not callable(obj):
+        if type(obj).__module__ == "builtins":
+            raise TypeError(
+                f"{type(obj)} is a built-in class: torch.jit.script expects a function, a module or a class"
+            )
         raise RuntimeError(f"torch.jit.script expects a function, a module or a class, got {type(obj).__name__}")
     return obj
 

@@ -27,6 +27,13 @@ _ALIASES = {"input": "self", "axis": "dim", "keepdims": "keepdim", "x1": "self",
 _IGNORED = {"out": None, "generator": None, "requires_grad": False, "names": None, "_stacklevel": ..., "inplace": False}
 
 
+# losses of which torch's functions for Python have another default than the schema: they reduce nothing
+_UNREDUCED = frozenset({
+    "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss", "hinge_embedding_loss", "kl_div",
+    "margin_ranking_loss", "triplet_margin_loss",
+})  # fmt: skip
+
+
 def bind(name: str, args: tuple, kwargs: dict[str, Any]) -> Call | None:
     """The overload of operator `name` that takes these arguments of Python, None where there is none that gives
     tensors.
@@ -38,7 +45,7 @@ def bind(name: str, args: tuple, kwargs: dict[str, Any]) -> Call | None:
         for schema in overloads(name):
             values = _values(schema, args, kwargs, loose) if "Tensor" in schema.returns else None
             if values is not None:
-                return complete(schema, values)
+                return complete(schema, {"reduction": 0, **values} if name in _UNREDUCED else values)
     return None
 
 
