@@ -18,6 +18,7 @@ from ...core.dispatch.op import Op
 from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Value
 from ..runtime.native import Native
+from . import flat
 from .cache import Entry, Refused, Route
 
 __all__ = ["run"]
@@ -34,6 +35,11 @@ def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
     if mode.on:
         return record.kernel(*arguments, **keywords)
     try:
+        key = flat.outline(record, arguments, keywords)
+        if key is not None:
+            result = flat.run(record, key, arguments, keywords)
+            if result is not None:
+                return result
         key = record.name, fpmath(), *map(_outline, arguments), *map(_outline, keywords.values())
         program = _state.programs.get(key)
     except TypeError:  # a list among the arguments
