@@ -56,7 +56,7 @@ class Limits:
 limits: dict[str, Limits] = {
     "step": Limits(4096),
     "backward": Limits(16),
-    "eager": Limits(32, 1 << 28),
+    "eager": Limits(64, 1 << 28),
     "optimizer": Limits(4096),
     "update": Limits(512),
     "loop": Limits(512),

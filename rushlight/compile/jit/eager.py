@@ -35,11 +35,10 @@ def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
     if mode.on:
         return record.kernel(*arguments, **keywords)
     try:
-        key = flat.outline(record, arguments, keywords)
-        if key is not None:
-            result = flat.run(record, key, arguments, keywords)
-            if result is not None:
-                return result
+        outline = flat.outline(record, arguments, keywords)
+        program = None if outline is None else flat.find(outline)
+        if program is not None:
+            return program(arguments)
         key = record.name, fpmath(), *map(_outline, arguments), *map(_outline, keywords.values())
         program = _state.programs.get(key)
     except TypeError:  # a list among the arguments
@@ -47,9 +46,22 @@ def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
     if program is not None:
         return program(arguments)
     results = record.kernel(*arguments, **keywords)
-    if _route.is_due(key, max(arguments[0].size, _AT_LEAST), record.jit_warmup):
+    if outline is not None and flat.consider(record, outline, arguments, keywords, results):
+        return results
+    if record.kind != "general" and not _are_contiguous(arguments):
+        return results
+    if _route.is_due(key, max(_elements(arguments), _AT_LEAST), record.jit_warmup):
         _route.make(key, lambda: _Program(record, arguments, keywords, results), lambda: record.name)
     return results
+
+
+def _elements(arguments: tuple) -> int:
+    return max(a.size for a in arguments if type(a) is np.ndarray)
+
+
+def _are_contiguous(arguments: tuple) -> bool:
+    """Whether a program need copy none of the arrays."""
+    return all(a.flags.c_contiguous for a in arguments if type(a) is np.ndarray)
 
 
 def _outline(argument: Any) -> Any:

@@ -19,10 +19,11 @@ from ...core.dispatch.op import Op
 from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Loop, Nest, Ref, Value
 from ..lower.eager.flat import LENGTH, emitted
+from ..lower.llvm.nest import values_of
 from ..runtime.native import optimise
 from .cache import Entry, Refused, Route
 
-__all__ = ["WARMUP", "outline", "run"]
+__all__ = ["WARMUP", "consider", "find", "outline"]
 
 # Elements. Making a program takes 2 ms where its code is on disk, 10 to 40 where it is not; cheap kernels need 0.4 ms a million.
 WARMUP = 6_000_000
@@ -52,17 +53,21 @@ def outline(record: Op, arguments: Sequence[Any], keywords: dict[str, Any]) -> t
     return tuple(key)
 
 
-def run(record: Op, key: tuple[Hashable, ...], arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """What an operator's kernel gives: by a program, once it has worked on enough elements. None if there will be none."""
-    program = _state.programs.get(key)
-    if program is not None:
-        return program(arguments)
+def find(key: tuple[Hashable, ...]) -> _Program | None:
+    """The program that was made for an outline."""
+    return _state.programs.get(key)
+
+
+def consider(
+    record: Op, key: tuple[Hashable, ...], arguments: Sequence[Any], keywords: dict[str, Any], results: Any
+) -> bool:
+    """Count a call that the kernel has served, and make a program when it is time. Whether no other one should be made."""
     if key in _state.refused:
-        return None
-    results = record.kernel(*arguments, **keywords)
-    if _route.is_due(key, results.size if type(results) is np.ndarray else 0, WARMUP):
+        return False
+    size = results.size if type(results) is np.ndarray else WARMUP
+    if _route.is_due(key, size, WARMUP):
         _route.make(key, lambda: _Program(record, arguments, keywords, results), lambda: record.name)
-    return results
+    return record.kind != "general" or key in _state.programs
 
 
 class _Program(Entry):
@@ -70,13 +75,13 @@ class _Program(Entry):
 
     __slots__ = ("_flat", "_takes", "_numbers", "_dtype", "_first")
 
-    def __init__(self, record: Op, arguments: Sequence[Any], keywords: dict[str, Any], result: np.ndarray):
+    def __init__(self, record: Op, arguments: Sequence[Any], keywords: dict[str, Any], result: Any):
         super().__init__()
         n = len(record.signature.arrays)
         arrays = [i for i, a in enumerate(arguments) if type(a) is np.ndarray]
         self._first, self._dtype = arrays[0], result.dtype
         example = arguments[self._first]
-        if result.shape != example.shape or not result.flags.c_contiguous:
+        if type(result) is not np.ndarray or result.shape != example.shape or not result.flags.c_contiguous:
             raise Refused("the result is not like its operands")
         shape = (LENGTH,) if record.kind != "general" else (2,) * (example.ndim - 1) + (LENGTH >> (example.ndim - 1),)
         graph = Graph()
@@ -102,8 +107,9 @@ class _Program(Entry):
         metadata = (*arguments[n:], *keywords.values())
         graph.nodes.append(Call(record, tuple(operands), metadata, None, (out.ref(),)))
         graph.outputs.append((out.ref(), Fresh(0)))
-        self._flat = emitted(_map(optimise(graph), out))
-        self._takes = [len(arguments) if value is out else places[value] for value in self._flat.values]
+        nest = _map(optimise(graph), out)
+        self._flat = emitted(nest)
+        self._takes = [len(arguments) if value is out else places[value] for value in values_of(nest)]
 
     def __call__(self, arguments: Sequence[Any]) -> np.ndarray:
         self.used = _state.clock()

@@ -1,7 +1,7 @@
 """A loop over whole arrays of any number of elements, shared by the threads of the OpenMP pool in pieces.
 
     flat = emitted(nest)                          # of one axis of `LENGTH` elements, every window from its first on
-    flat.run(count, addresses, threads)           # addresses: of the arrays in the order of `flat.values`
+    flat.run(count, addresses, threads)           # addresses: of the arrays in the order of `nest.values_of(nest)`
 
 The nest's code looks up how many elements there are, so that one function serves arrays of every size. A thread takes the
 next piece when it is done with one: a core that something else keeps busy delays the others by no more than its piece.
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....core.locks import made_once
-from ...ir.graph import Nest, Value
+from ...ir.graph import Nest
 from ..llvm import engine, nest, parallel
 from ..llvm.program import structure
 
@@ -26,16 +26,16 @@ _PIECES = 8  # of each thread
 
 
 class Flat:
-    """The code of a nest, with the values whose addresses it takes, and an estimate of its work."""
+    """The code of a nest, with an estimate of its work."""
 
-    __slots__ = ("values", "block", "unit_ns", "_address", "_code", "_arguments", "__weakref__")
+    __slots__ = ("block", "unit_ns", "_address", "_code", "_arguments", "__weakref__")
 
     def __init__(self, kernel: nest.Kernel, code: engine.Code):
-        self.values, self._code = kernel.values, code
+        self._code = code
         self.block = LENGTH // kernel.units
         self.unit_ns = kernel.work_ns / kernel.units
         self._address = code.address(kernel.name)
-        self._arguments = ctypes.c_int64 * (_HEADER + len(self.values))
+        self._arguments = ctypes.c_int64 * (_HEADER + len(kernel.values))
 
     def run(self, count: int, addresses: Sequence[int], threads: int) -> None:
         """Run it over `count` elements of the arrays at these addresses, on at most so many threads."""
