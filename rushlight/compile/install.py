@@ -31,9 +31,12 @@ _elements_left = 4_000_000
 
 
 class _Work(threading.local):
-    """Of each thread: elements that kernels of many calls have left to work on before programs may take their place."""
+    """Of each thread: elements that kernels of many calls have left to work on before programs may take their place, and
+    whether freed memory is kept: the pages of a result of 4 MB take the system as long to clear as its kernel takes.
+    """
 
     left = 20_000_000
+    keeps_freed = False
 
 
 _work = _Work()
@@ -119,6 +122,11 @@ def _run_large(record: Op, *arguments: Any, **keywords: Any) -> Any:
 
     A row's kernel is a single call of NumPy, which takes 0.4 ms for a million elements.
     """
+    if not _work.keeps_freed:
+        from .runtime.heap import keep_freed
+
+        _work.keeps_freed = True
+        keep_freed()
     if _work.left > 0 or not jit.on:
         size = max(a.size for a in arguments if type(a) is ndarray)
         _work.left -= size if record.kind == "general" else size >> 4

@@ -71,9 +71,7 @@ def values_of(node: Nest | Loop | Reduce) -> tuple[Value, ...]:
 class _Function(Access):
     """Emission of one function."""
 
-    def __init__(
-        self, plan: Plan, shape: Shape, declarations: dict[str, str], check: bool, is_counted: bool = False
-    ):
+    def __init__(self, plan: Plan, shape: Shape, declarations: dict[str, str], check: bool, is_counted: bool = False):
         super().__init__(plan, shape, declarations, check)
         self.is_counted = is_counted
         self.known: list[dict[tuple[int, int], Val]] = [{}]

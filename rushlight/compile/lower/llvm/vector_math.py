@@ -217,7 +217,7 @@ def _tanh_float(b: Builder, x: Val) -> Val:
     near = b.fma(b.op("fmul", x, square), polynomial(b, square, _TANH32), x)
     e = exp(b, b.op("fadd", size, size))
     far = b.op("fsub", number(1.0, "float"), b.op("fdiv", number(2.0, "float"), b.op("fadd", e, 1.0)))
-    return b.select(b.compare("fcmp olt", size, 0.625), near, b.intrinsic("copysign", far, x))
+    return b.intrinsic("copysign", b.select(b.compare("fcmp olt", size, 0.625), near, far), x)
 
 
 @emits("tanh", "double")
