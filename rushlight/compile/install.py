@@ -120,7 +120,7 @@ def _first_combine(how: str, out: Any, where: tuple, values: Any) -> bool:
 def _run_large(record: Op, *arguments: Any, **keywords: Any) -> Any:
     """By the kernel, counted: 20 million elements take NumPy twice as long as loading LLVM takes. Then by a program.
 
-    A row's kernel is a single call of NumPy, which takes 0.4 ms for a million elements.
+    Those of an operator that waits longer for a program count for less, and the other way round.
     """
     if not _work.keeps_freed:
         from .runtime.heap import keep_freed
@@ -128,8 +128,8 @@ def _run_large(record: Op, *arguments: Any, **keywords: Any) -> Any:
         _work.keeps_freed = True
         keep_freed()
     if _work.left > 0 or not jit.on:
-        size = max(a.size for a in arguments if type(a) is ndarray)
-        _work.left -= size if record.kind == "general" else size >> 4
+        size = next(a.size for a in arguments if type(a) is ndarray)
+        _work.left -= size * 10_000_000 // record.jit_warmup
         return record.kernel(*arguments, **keywords)
     from .jit import eager
 

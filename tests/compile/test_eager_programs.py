@@ -29,7 +29,8 @@ def installed(monkeypatch):
     install.prefer_programs()
     monkeypatch.setattr(jit, "on", True)
     eager_programs._route.forget()
-    monkeypatch.setattr(flat_programs, "WARMUP", 1 << 60)  # those for all shapes: test_flat_programs.py
+    monkeypatch.setattr(eager_programs, "MANY", 0)
+    monkeypatch.setattr(flat_programs, "WARMUP", 1e-9)  # those for all shapes: test_flat_programs.py
     for record in JIT_CANDIDATES:
         monkeypatch.setattr(record, "jit_warmup", 3 * eager_programs._AT_LEAST)
 

@@ -15,6 +15,7 @@ import numpy as np
 from ...backend.onednn.precision import fpmath
 from ...core.determinism import mode
 from ...core.dispatch.op import Op
+from ...ops.pointwise.building_blocks import MANY
 from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Value
 from ..runtime.native import Native
@@ -48,6 +49,8 @@ def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
     results = record.kernel(*arguments, **keywords)
     if outline is not None and flat.consider(record, outline, arguments, keywords, results):
         return results
+    if outline is not None and _elements(arguments) < MANY:  # programs of one shape are for larger arrays
+        return results
     if record.kind != "general" and not _are_contiguous(arguments):
         return results
     if _route.is_due(key, max(_elements(arguments), _AT_LEAST), record.jit_warmup):
@@ -56,7 +59,7 @@ def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
 
 
 def _elements(arguments: tuple) -> int:
-    return max(a.size for a in arguments if type(a) is np.ndarray)
+    return next(a.size for a in arguments if type(a) is np.ndarray)
 
 
 def _are_contiguous(arguments: tuple) -> bool:

@@ -2,7 +2,7 @@
 
 A program serves every shape: of its arrays it wants only that they are C-contiguous and alike. A number that meets an array of
 floats in a row of the table is an input, other numbers are part of what a program is made for. It is made once its operator has
-worked on `WARMUP` elements. Decision 39.
+worked on a fifth of `jit_warmup` elements. Decision 39.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from .cache import Entry, Refused, Route
 
 __all__ = ["WARMUP", "consider", "find", "outline"]
 
-# Elements. Making a program takes 2 ms where its code is on disk, 10 to 40 where it is not; cheap kernels need 0.4 ms a million.
-WARMUP = 6_000_000
+WARMUP = 5  # what part of `jit_warmup` is enough: making a program takes 2 ms where its code is on disk, else 10 to 40
 
 _route: Route[_Program] = Route("flat")
 _state = _route.state
@@ -64,8 +63,8 @@ def consider(
     """Count a call that the kernel has served, and make a program when it is time. Whether no other one should be made."""
     if key in _state.refused:
         return False
-    size = results.size if type(results) is np.ndarray else WARMUP
-    if _route.is_due(key, size, WARMUP):
+    size = results.size if type(results) is np.ndarray else record.jit_warmup
+    if _route.is_due(key, size, record.jit_warmup // WARMUP):
         _route.make(key, lambda: _Program(record, arguments, keywords, results), lambda: record.name)
     return record.kind != "general" or key in _state.programs
 

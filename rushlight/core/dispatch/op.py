@@ -105,7 +105,7 @@ class Op:
         self.number_first = number_first
         self.numbers = numbers
         if kind != "general" and jit_min_elements is None:
-            jit_min_elements, jit_warmup = LARGE_ROW, 30_000_000
+            jit_min_elements, jit_warmup = LARGE_ROW, 40_000_000
         self.jit_min_elements, self.jit_warmup = jit_min_elements, jit_warmup
         if jit_min_elements is not None:
             JIT_CANDIDATES.append(self)
