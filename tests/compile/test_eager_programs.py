@@ -253,9 +253,9 @@ print(seen.index(1) if 1 in seen else 0)
 """
 
 
-@pytest.mark.parametrize("jit, after", [("0", 0), ("1", 29)])
+@pytest.mark.parametrize("jit, after", [("0", 0), ("1", 11)])
 def test_after_much_work_without_any_backward(jit, after):
-    """Twenty calls of 2 ** 20 are counted until the compiler may be loaded, ten more until a program is made."""
+    """Eight calls of 2 ** 20 are counted until the compiler may be loaded, four more until a program is made."""
     env = os.environ | {"RUSHLIGHT_JIT": jit}
     out = subprocess.run([sys.executable, "-c", WORK], env=env, capture_output=True, text=True, check=True).stdout
     assert int(out) == after

@@ -414,7 +414,24 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
 # ---------------------------------------------------------------------------------------------- products
 
 
+_LANES = (
+    64  # products side by side, as torch has them: one alone is soon too small a number, which processors are slow with
+)
+
+
+def _in_lanes(a: np.ndarray) -> np.ndarray:
+    """The same product of fewer floats."""
+    whole = a.size - a.size % _LANES
+    flat = a.reshape(-1)
+    lanes = multiply_reduce(flat[:whole].reshape(-1, _LANES), 0)
+    return np.concatenate((lanes, flat[whole:]))
+
+
 def _product(a, axis, keepdims, dtype):
+    is_large = axis is None and type(a) is np.ndarray and a.size > 16 * _LANES
+    if is_large and a.dtype.kind == "f" and a.flags.c_contiguous and (dtype is None or dtype.numpy is a.dtype):
+        a = _in_lanes(a)
+        return dense(multiply_reduce(a, None, a.dtype, None, keepdims))
     d = a.dtype if dtype is None else dtype.numpy
     if d.kind in "biu":
         a = cast(a, d)
