@@ -82,7 +82,7 @@ def test_results_are_the_kernels_to_rounding(name):
         np.testing.assert_allclose(b.detach().numpy(), a.detach().numpy(), close, close)
 
 
-SAMPLE_NAMES = {"log_sigmoid": "logsigmoid"}
+SAMPLE_NAMES = {"log_sigmoid": "logsigmoid", "linalg_vector_norm": "norm"}
 RECORDS = [r for r in JIT_CANDIDATES if "_layer" not in r.name and r.kind == "general"]
 
 

@@ -37,7 +37,9 @@ def outline(record: Op, arguments: Sequence[Any], keywords: dict[str, Any]) -> t
     shape = None
     key: list[Hashable] = [record.name]
     for a in (*arguments, *keywords.values()):
-        if type(a) is np.ndarray:
+        if type(a) is np.ndarray and not a.ndim:
+            key += [None, a.dtype]
+        elif type(a) is np.ndarray:
             if shape is None:
                 shape = a.shape
                 if not is_row:
@@ -49,7 +51,7 @@ def outline(record: Op, arguments: Sequence[Any], keywords: dict[str, Any]) -> t
             key.append(None)
         else:
             key += [type(a), a.hex() if type(a) is float else a]
-    return tuple(key)
+    return None if shape is None else tuple(key)
 
 
 def find(key: tuple[Hashable, ...]) -> _Program | None:
@@ -78,7 +80,7 @@ class _Program(Entry):
         super().__init__()
         n = len(record.signature.arrays)
         arrays = [i for i, a in enumerate(arguments) if type(a) is np.ndarray]
-        self._first, self._dtype = arrays[0], result.dtype
+        self._first, self._dtype = next(i for i in arrays if arguments[i].ndim), result.dtype
         example = arguments[self._first]
         if type(result) is not np.ndarray or result.shape != example.shape or not result.flags.c_contiguous:
             raise Refused("the result is not like its operands")
@@ -90,7 +92,7 @@ class _Program(Entry):
         self._numbers: list[tuple[int, np.dtype]] = []
         for i, a in enumerate(operands):
             if i in arrays:
-                value = Value(shape, a.dtype)
+                value = Value(shape if a.ndim else (), a.dtype)
                 operands[i] = value.ref()
             elif record.kind != "general" and example.dtype.kind == "f":
                 value = Value((), example.dtype)

@@ -190,7 +190,7 @@ def total(a, axis, keepdims, dtype=None):
     return dense(add_reduce(a, axis, None, None, keepdims))
 
 
-@primitive(public=False, name="sum")
+@primitive(public=False, name="sum", jit_min_elements=MANY)
 def _sum_all(input, /):
     return np.add.reduce(input, None) if input.dtype is F32 else total(input, None, False)
 
@@ -200,7 +200,7 @@ def _(g, input_shape):
     return sum_gradient(g, input_shape, None, False)
 
 
-@primitive(public=False, name="sum.dim", node="SumBackward1")
+@primitive(public=False, name="sum.dim", node="SumBackward1", jit_min_elements=MANY)
 def _sum_dim(input, /, dim, keepdim, dtype):
     r = total(input, axes_of(dim, input.ndim), keepdim, dtype)
     return r if dtype is None or r.dtype == dtype.numpy else r.astype(dtype.numpy)
@@ -332,7 +332,7 @@ def average(a, axis, keepdims, dtype, shape):
     return dense(s / n if n else s / d.type(0))
 
 
-@primitive(public=False, name="mean")
+@primitive(public=False, name="mean", jit_min_elements=MANY)
 def _mean_all(input, /):
     d = input.dtype
     if (d is F32 or d is F64) and input.size:
@@ -350,7 +350,7 @@ def _(g, input_shape):
     )
 
 
-@primitive(public=False, name="mean.dim", node="MeanBackward1")
+@primitive(public=False, name="mean.dim", node="MeanBackward1", jit_min_elements=MANY)
 def _mean_dim(input, /, dim, keepdim, dtype):
     return average(input, axes_of(dim, input.ndim), keepdim, dtype, input.shape)
 
@@ -630,7 +630,7 @@ def _vector_norm(a, ord, axis, keepdims):
     return dense(add_reduce(size**ord, axis, None, None, keepdims) ** (1.0 / ord))
 
 
-@primitive(public=False, name="linalg_vector_norm")
+@primitive(public=False, name="linalg_vector_norm", jit_min_elements=MANY)
 def vector_norm(input, /, ord, dim, keepdim, dtype):
     """(sum |x|**ord)**(1/ord) over `dim`."""
     if dtype is not None:
