@@ -266,3 +266,14 @@ def test_only_in_loops_whose_backward_is_compiled(jit):
     env = os.environ | {"RUSHLIGHT_JIT": jit}
     out = subprocess.run([sys.executable, "-c", LOOP], env=env, capture_output=True, text=True, check=True).stdout
     assert out.split() == ["0", jit]
+
+
+def test_an_array_that_would_be_copied_is_left_to_its_kernel():
+    x = torch.randn(600, 500)
+    for _ in range(CALLS):
+        x[0].expand(600, 500).sum(0)
+        x.t().sum(1)
+    assert not eager_programs._state.programs
+    for _ in range(CALLS):
+        x.sum(0)
+    assert len(eager_programs._state.programs) == 1

@@ -33,7 +33,7 @@ _state = _route.state
 
 def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
     """What an operator's kernel gives for these arguments: by a program, once they have come often enough."""
-    if mode.on:
+    if mode.on or (len(record.signature.arrays) == 1 and not arguments[0].flags.c_contiguous):  # it would be copied
         return record.kernel(*arguments, **keywords)
     try:
         outline = flat.outline(record, arguments, keywords)

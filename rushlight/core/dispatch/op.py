@@ -41,6 +41,7 @@ OPS: dict[str, Callable[..., Any]] = {}  # every operator by its public name (al
 FUNCTIONAL: set[str] = set()  # the names that torch has in nn.functional
 RECORDS: list[Op] = []  # every operator's record, also of operators without a public name
 JIT_CANDIDATES: list[Op] = []  # the records with `jit_min_elements`
+NEVER = 1 << 62  # `jit_min_elements` of a row whose kernel is faster on one core than a program on two
 LARGE_ROW = 1 << 17  # elements: NumPy works on them for as long as waking a second thread takes
 
 
