@@ -12,6 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from numpy import ndarray
+
 from ..core.dispatch import extension_points
 from ..core.dispatch.op import JIT_CANDIDATES
 from ..core.garbage import collection_paused
@@ -29,9 +31,12 @@ _elements_left = 4_000_000
 
 
 class _Work(threading.local):
-    """Of each thread: elements that kernels of many calls have left to work on before programs may take their place."""
+    """Of each thread: elements that kernels of many calls have left to work on before programs may take their place, and
+    whether freed memory is kept: the pages of a result of 4 MB take the system as long to clear as its kernel takes.
+    """
 
     left = 20_000_000
+    keeps_freed = False
 
 
 _work = _Work()
@@ -93,9 +98,9 @@ def _first_blocks(stream: Any, blocks: int) -> Any:
 
 
 def _first_normals(words: Any, out: Any, mean: float, std: float) -> None:
-    """NumPy's normal numbers, counted: a call for a few of them takes as long as their share of six blocks in a large one."""
+    """NumPy's normal numbers, counted: a thousand calls, for few of them, take as long as loading LLVM."""
     global _blocks_left
-    _blocks_left -= 6
+    _blocks_left -= 16
     if _blocks_left >= 0 or not jit.on:
         normals_by_numpy(words, out, mean, std)
         return
@@ -113,9 +118,18 @@ def _first_combine(how: str, out: Any, where: tuple, values: Any) -> bool:
 
 
 def _run_large(record: Op, *arguments: Any, **keywords: Any) -> Any:
-    """By the kernel, counted: 20 million elements take NumPy twice as long as loading LLVM takes. Then by a program."""
+    """By the kernel, counted: 20 million elements take NumPy twice as long as loading LLVM takes. Then by a program.
+
+    Those of an operator that waits longer for a program count for less, and the other way round.
+    """
+    if not _work.keeps_freed:
+        from .runtime.heap import keep_freed
+
+        _work.keeps_freed = True
+        keep_freed()
     if _work.left > 0 or not jit.on:
-        _work.left -= arguments[0].size
+        size = next(a.size for a in arguments if type(a) is ndarray)
+        _work.left -= size * 10_000_000 // record.jit_warmup
         return record.kernel(*arguments, **keywords)
     from .jit import eager
 

@@ -9,7 +9,7 @@ import pytest
 
 import rushlight as torch
 import rushlight.nn.functional as F
-from rushlight.compile.jit import backward, cache, loops, native_update, optimizer
+from rushlight.compile.jit import backward, cache, flat, loops, native_update, optimizer
 from rushlight.compile.jit import eager as eager_programs
 from rushlight.compile.jit.cache import Entry, Refused, Route
 from rushlight.compile.jit.step import _route as steps
@@ -184,6 +184,7 @@ def trained(steps, seed=0):
     for _ in range(steps):
         momentum.zero_grad()
         loss = F.cross_entropy(net(x), y) + torch.add(large, large, alpha=0.3).mean() + F.softplus(large).mean()
+        loss = loss + F.log_softmax(large, -1).mean()
         loss.backward()
         momentum.step()
         losses.append(loss.item())
@@ -201,7 +202,7 @@ def eagerly_made(monkeypatch):
     torch.compile.reset()
 
 
-ROUTES = {"backward": backward._route, "eager": eager_programs._route, "optimizer": optimizer._plans,
+ROUTES = {"backward": backward._route, "eager": eager_programs._route, "flat": flat._route, "optimizer": optimizer._plans,
           "update": native_update._kernels, "loop": loops._route}  # fmt: skip
 
 

@@ -8,6 +8,7 @@ Each way into the compiler is a `Route`, a client with its key and its way of bu
     optimizer  an optimizer's steps over a group of parameters (`optimizer.py`); the group holds them
     update     the code of an optimizer's update, for all groups (`native_update.py`)
     loop       elementwise loops over large arrays (`loops.py`)
+    flat       elementwise operators over arrays of any shape (`flat.py`)
 
 **Counts.** Something is compiled once it has come often enough (`is_due`). Routes whose results differ from the eager ones by
 rounding count, and keep what they made, in each thread by itself: a thread's digits do not depend on others.
@@ -55,10 +56,11 @@ class Limits:
 limits: dict[str, Limits] = {
     "step": Limits(4096),
     "backward": Limits(16),
-    "eager": Limits(32, 1 << 28),
+    "eager": Limits(64, 1 << 28),
     "optimizer": Limits(4096),
     "update": Limits(512),
     "loop": Limits(512),
+    "flat": Limits(512),
 }
 _routes: dict[str, Route[Any]] = {}
 _Program = TypeVar("_Program", bound="Entry")

@@ -15,9 +15,11 @@ import numpy as np
 from ...backend.onednn.precision import fpmath
 from ...core.determinism import mode
 from ...core.dispatch.op import Op
+from ...ops.pointwise.building_blocks import MANY
 from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Value
 from ..runtime.native import Native
+from . import flat
 from .cache import Entry, Refused, Route
 
 __all__ = ["run"]
@@ -31,9 +33,13 @@ _state = _route.state
 
 def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
     """What an operator's kernel gives for these arguments: by a program, once they have come often enough."""
-    if mode.on:
+    if mode.on or (len(record.signature.arrays) == 1 and not arguments[0].flags.c_contiguous):  # it would be copied
         return record.kernel(*arguments, **keywords)
     try:
+        outline = flat.outline(record, arguments, keywords)
+        program = None if outline is None else flat.find(outline)
+        if program is not None:
+            return program(arguments)
         key = record.name, fpmath(), *map(_outline, arguments), *map(_outline, keywords.values())
         program = _state.programs.get(key)
     except TypeError:  # a list among the arguments
@@ -41,9 +47,24 @@ def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
     if program is not None:
         return program(arguments)
     results = record.kernel(*arguments, **keywords)
-    if _route.is_due(key, max(arguments[0].size, _AT_LEAST), record.jit_warmup):
+    if outline is not None and flat.consider(record, outline, arguments, keywords, results):
+        return results
+    if outline is not None and _elements(arguments) < MANY:  # programs of one shape are for larger arrays
+        return results
+    if record.kind != "general" and not _are_contiguous(arguments):
+        return results
+    if _route.is_due(key, max(_elements(arguments), _AT_LEAST), record.jit_warmup):
         _route.make(key, lambda: _Program(record, arguments, keywords, results), lambda: record.name)
     return results
+
+
+def _elements(arguments: tuple) -> int:
+    return next(a.size for a in arguments if type(a) is np.ndarray)
+
+
+def _are_contiguous(arguments: tuple) -> bool:
+    """Whether a program need copy none of the arrays."""
+    return all(a.flags.c_contiguous for a in arguments if type(a) is np.ndarray)
 
 
 def _outline(argument: Any) -> Any:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["clock", "fill", "install"]
 
-# Elements: without the loop they take as long as making it does, 15 ms (with llvmlite's start 0.2 s, once).
-_WORTHWHILE = 10_000_000
+# Elements: without the loop they take as long as making it does, 1 to 15 ms (with llvmlite's start 0.2 s, once).
+_WORTHWHILE = 5_000_000
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 

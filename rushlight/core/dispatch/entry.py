@@ -456,7 +456,7 @@ def call(other, input):
         a = input
         e0 = None
         e1 = other._edge
-        r = state.run(kernel, a, b)
+        r = state.run({kernel}, a, b)
     except Exception as error:
         return slow_operator(record, (input, other), (), error)
 {tail}
@@ -481,7 +481,7 @@ def _pointwise_text(record: Op, form: str) -> tuple[str, Saved]:
         "type_check": _pointwise_check(record, unary),
         "integers": "" if record.promote == "float" else " and (d is not I64 or kind is float)",
         "slow": "slow_operator" if form == "operator" else "slow_call",
-        "kernel": _chosen_kernel(record, "a"),
+        "kernel": _chosen_kernel(record, "b" if form == "reflected" else "a"),
     }
     template = _UNARY if unary else _REFLECTED if form == "reflected" else _BINARY
     return template.format(**fields), saved

@@ -41,6 +41,8 @@ OPS: dict[str, Callable[..., Any]] = {}  # every operator by its public name (al
 FUNCTIONAL: set[str] = set()  # the names that torch has in nn.functional
 RECORDS: list[Op] = []  # every operator's record, also of operators without a public name
 JIT_CANDIDATES: list[Op] = []  # the records with `jit_min_elements`
+NEVER = 1 << 62  # `jit_min_elements` of a row whose kernel is faster on one core than a program on two
+LARGE_ROW = 1 << 17  # elements: NumPy works on them for as long as waking a second thread takes
 
 
 class Op:
@@ -103,6 +105,8 @@ class Op:
         self.host_indices = host_indices
         self.number_first = number_first
         self.numbers = numbers
+        if kind != "general" and jit_min_elements is None:
+            jit_min_elements, jit_warmup = LARGE_ROW, 40_000_000
         self.jit_min_elements, self.jit_warmup = jit_min_elements, jit_warmup
         if jit_min_elements is not None:
             JIT_CANDIDATES.append(self)

@@ -14,9 +14,12 @@ import numpy as np
 from ...core.dispatch.scalars import exact
 from ...core.tensor.casting import cast
 from ..pointwise.building_blocks import CHUNK
+from ..pointwise.fused_loops import LARGE
+from ..pointwise.multiply_add import multiply_add
 
 _DOUBLE = np.dtype(np.float64)
 _SINGLE = np.dtype(np.float32)
+_FEW = 1024  # numbers, which Python's power makes as fast
 
 
 def spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
@@ -47,6 +50,8 @@ def _spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
     limits[: n // 2] = start
     with np.errstate(over="ignore"):
         step = (end - start) / kind.type(n - 1)
+    if n > LARGE and np.isfinite(step):
+        return multiply_add(count, step, limits)
     return _fused(count, step, limits)
 
 
@@ -59,6 +64,9 @@ def powers(base: float, start: Any, end: Any, n: int, kind: np.dtype) -> np.ndar
     start, end = (start, end) if kind.kind in "iu" else (kind.type(start), kind.type(end))
     step, i = float(end - start) / max(n - 1, 1), np.arange(n)
     exponents = np.where(i < n // 2, float(start) + step * i, float(end) - step * (n - 1 - i))
+    if kind == _SINGLE and n > _FEW:  # of which NumPy's last digit in double precision decides one in 2**29
+        with np.errstate(all="ignore"):
+            return np.power(float(base), exponents).astype(kind)
     numbers = _power(float(base), exponents)
     if kind.kind in "iu":
         with np.errstate(all="ignore"):
@@ -77,7 +85,12 @@ def _power(base: float, exponents: np.ndarray) -> np.ndarray:
 def counted(start: float, step: float, n: int, kind: np.dtype) -> np.ndarray:
     """The n numbers of arange for a floating type."""
     if kind.itemsize >= 4 and start == int(start) and step == int(step) and abs(start) + abs(step) * n < 1 << 24:
-        return (int(start) + np.arange(n) * int(step)).astype(kind)
+        whole = np.arange(n, dtype=kind)  # exact, all of them
+        if step != 1:
+            whole *= kind.type(step)
+        if start:
+            whole += kind.type(start)
+        return whole
     work = _SINGLE if kind.itemsize == 2 else _DOUBLE
     out = _rounded(np.arange(n, dtype=work), work.type(step), work.type(start), kind)
     lanes = 32 // kind.itemsize

@@ -30,15 +30,27 @@ def _grid(name: str, index: np.ndarray, shape: tuple, d: int) -> tuple:
     if index.dtype != np.int64 and index.dtype != np.int32:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     n = shape[d] if shape else 1
+    rows = _rows_of(index, shape, d)
+    if rows is not None:
+        index = rows
     if not lies_within(index, 0, n):
         bad = index[(index < 0) | (index >= n)].flat[0]
         raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {n}")
+    if rows is not None:
+        return (rows,)
     if index.ndim == 2:
         return (np.arange(index.shape[0])[:, None], index) if d else (index, np.arange(index.shape[1]))
     places = [np.arange(k).reshape((1,) * i + (-1,) + (1,) * (index.ndim - i - 1)) for i, k in enumerate(index.shape)]
     if index.ndim:
         places[d] = index
     return tuple(places)
+
+
+def _rows_of(index: np.ndarray, shape: tuple, d: int) -> np.ndarray | None:
+    """The places along the first dimension of an index that is expanded over all the others: whole rows go there."""
+    if d or len(shape) < 2 or index.ndim != len(shape) or index.shape[1:] != shape[1:] or any(index.strides[1:]):
+        return None
+    return index[(slice(None), *(0,) * (index.ndim - 1))]
 
 
 def _check_gather(name: str, input: np.ndarray, index: np.ndarray, dim: int) -> int:

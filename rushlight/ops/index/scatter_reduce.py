@@ -39,7 +39,8 @@ def _scatter_reduce(input, index, src, /, dim, reduce, include_self):
         flat[where] = _identity(reduce, flat.dtype)
     combine_at(_UFUNCS[reduce], flat, where, src)
     if reduce == "mean":
-        counts = np.full(flat.shape, int(include_self), np.int64, like=flat)
+        shape = flat.shape if len(where) == flat.ndim else (flat.shape[0], *(1,) * (flat.ndim - 1))
+        counts = np.full(shape, int(include_self), np.int64, like=flat)
         add_at(counts, where, 1)
         np.maximum(counts, 1, out=counts)
         flat[...] = flat // counts if flat.dtype.kind in "iu" else flat / counts.astype(flat.dtype)

@@ -120,7 +120,7 @@ def _smooth_slope(d: Tensor, beta: float) -> Tensor:
     return _bounded(d, beta) / beta if beta else d.sign()
 
 
-@primitive(promote="same", node="SmoothL1LossBackward0", jit_min_elements=MANY)
+@primitive(promote="same", node="SmoothL1LossBackward0", jit_min_elements=MANY, jit_warmup=4_000_000)
 def smooth_l1_loss(input, target, /, reduction="mean", beta=1.0):
     """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, for d = input - target."""
     if beta < 0:
@@ -144,7 +144,7 @@ def _(g, input, target, reduction, beta):
     return _in_rows(_smooth_slope(d, beta) * _share(g, d, reduction))
 
 
-@primitive(jit_min_elements=MANY)
+@primitive(jit_min_elements=MANY, jit_warmup=4_000_000)
 def huber_loss(input, target, /, reduction="mean", delta=1.0):
     """d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), for d = input - target, in the input's type."""
     if delta <= 0:

@@ -288,7 +288,7 @@ def _whole(x, y) -> bool:
     """Whether a division of `x` by `y` is one of integers; raises for division by zero, and for bools."""
     if isinstance(x, np.ndarray) and x.dtype.kind == "b":
         raise not_implemented("div_floor_cpu", x.dtype)
-    if x.dtype.kind not in "biu" if isinstance(x, np.ndarray) else type(x) is float:
+    if x.dtype.kind not in "biu" if hasattr(x, "dtype") else type(x) is float:
         return False
     _reject_zero(x, y)
     return True

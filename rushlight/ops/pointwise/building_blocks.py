@@ -142,6 +142,10 @@ def conjugate(t):
 # ---------------------------------------------------------------------------------------------- pieces
 
 MANY = 1 << 17  # elements: a kernel of several NumPy calls, 0.2 to 3 ms then, may become a program (`jit_min_elements`)
+SOME = 1 << 13  # elements: such a kernel of each element by itself, 20 us and more then
+DEAR = (
+    500_000  # elements that a kernel of 20 ns and more an element works on before it becomes a program (`jit_warmup`)
+)
 CHUNK = 16384  # elements: the temporaries of one chunk stay in the cache (2.1 times faster than whole arrays at 7.3 million)
 
 

@@ -11,12 +11,12 @@ from ...core.dispatch.scalars import exact, number_as
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word
-from .building_blocks import bits_of, in_order_of, of_arrays, zero_where
+from .building_blocks import SOME, bits_of, in_order_of, of_arrays, zero_where
 from .checks import tensors_only
 from .relations import eq, gt, lt
 
 
-@primitive(public=False, name="where")
+@primitive(public=False, name="where", jit_min_elements=SOME)
 def _where(condition, input, other, /):
     return in_order_of(select(condition, input, other), condition, input)
 

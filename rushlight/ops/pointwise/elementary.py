@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from ...core.dispatch.inplace import write
-from ...core.dispatch.op import binary, composite, primitive, unary
+from ...core.dispatch.op import NEVER, binary, composite, primitive, unary
 from .building_blocks import MANY, conjugate, for_types, of_arrays, widened, zero_rule, zeros_of
 from .checks import not_implemented, refuse, tensors_only
 from .fused_loops import LARGE, FusedLoop
@@ -210,6 +210,7 @@ log2 = unary(
     >>> log2(tensor([1.0, 8.0]))
     tensor([0., 3.])
     """,
+    jit_min_elements=NEVER,
 )
 log10 = unary(
     "log10",
@@ -308,6 +309,7 @@ asin = unary(
     tensor([ 0.0000,  1.5708, -1.5708])
     """,
     aliases=("arcsin",),
+    jit_min_elements=NEVER,
 )
 acos = unary(
     "acos",
@@ -319,6 +321,7 @@ acos = unary(
     tensor([0.0000, 1.5708, 3.1416])
     """,
     aliases=("arccos",),
+    jit_min_elements=NEVER,
 )
 atan = unary(
     "atan",
@@ -330,6 +333,7 @@ atan = unary(
     tensor([0.0000, 0.7854, 1.5708])
     """,
     aliases=("arctan",),
+    jit_min_elements=NEVER,
 )
 sinh = unary(
     "sinh",

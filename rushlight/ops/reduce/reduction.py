@@ -190,7 +190,7 @@ def total(a, axis, keepdims, dtype=None):
     return dense(add_reduce(a, axis, None, None, keepdims))
 
 
-@primitive(public=False, name="sum")
+@primitive(public=False, name="sum", jit_min_elements=MANY)
 def _sum_all(input, /):
     return np.add.reduce(input, None) if input.dtype is F32 else total(input, None, False)
 
@@ -200,7 +200,7 @@ def _(g, input_shape):
     return sum_gradient(g, input_shape, None, False)
 
 
-@primitive(public=False, name="sum.dim", node="SumBackward1")
+@primitive(public=False, name="sum.dim", node="SumBackward1", jit_min_elements=MANY)
 def _sum_dim(input, /, dim, keepdim, dtype):
     r = total(input, axes_of(dim, input.ndim), keepdim, dtype)
     return r if dtype is None or r.dtype == dtype.numpy else r.astype(dtype.numpy)
@@ -332,7 +332,7 @@ def average(a, axis, keepdims, dtype, shape):
     return dense(s / n if n else s / d.type(0))
 
 
-@primitive(public=False, name="mean")
+@primitive(public=False, name="mean", jit_min_elements=MANY)
 def _mean_all(input, /):
     d = input.dtype
     if (d is F32 or d is F64) and input.size:
@@ -350,7 +350,7 @@ def _(g, input_shape):
     )
 
 
-@primitive(public=False, name="mean.dim", node="MeanBackward1")
+@primitive(public=False, name="mean.dim", node="MeanBackward1", jit_min_elements=MANY)
 def _mean_dim(input, /, dim, keepdim, dtype):
     return average(input, axes_of(dim, input.ndim), keepdim, dtype, input.shape)
 
@@ -414,7 +414,24 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
 # ---------------------------------------------------------------------------------------------- products
 
 
+_LANES = (
+    64  # products side by side, as torch has them: one alone is soon too small a number, which processors are slow with
+)
+
+
+def _in_lanes(a: np.ndarray) -> np.ndarray:
+    """The same product of fewer floats."""
+    whole = a.size - a.size % _LANES
+    flat = a.reshape(-1)
+    lanes = multiply_reduce(flat[:whole].reshape(-1, _LANES), 0)
+    return np.concatenate((lanes, flat[whole:]))
+
+
 def _product(a, axis, keepdims, dtype):
+    is_large = axis is None and type(a) is np.ndarray and a.size > 16 * _LANES
+    if is_large and a.dtype.kind == "f" and a.flags.c_contiguous and (dtype is None or dtype.numpy is a.dtype):
+        a = _in_lanes(a)
+        return dense(multiply_reduce(a, None, a.dtype, None, keepdims))
     d = a.dtype if dtype is None else dtype.numpy
     if d.kind in "biu":
         a = cast(a, d)
@@ -613,7 +630,7 @@ def _vector_norm(a, ord, axis, keepdims):
     return dense(add_reduce(size**ord, axis, None, None, keepdims) ** (1.0 / ord))
 
 
-@primitive(public=False, name="linalg_vector_norm")
+@primitive(public=False, name="linalg_vector_norm", jit_min_elements=MANY)
 def vector_norm(input, /, ord, dim, keepdim, dtype):
     """(sum |x|**ord)**(1/ord) over `dim`."""
     if dtype is not None:

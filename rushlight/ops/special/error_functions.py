@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from ...core.dispatch.op import unary
-from ..pointwise.building_blocks import F32, MANY, in_chunks, in_memory_order, pieced
+from ..pointwise.building_blocks import DEAR, F32, SOME, in_chunks, in_memory_order, pieced
 from . import special_tables as tables
 from .series import chebyshev, in_double, polynomial
 
@@ -138,17 +138,14 @@ _INVERSE = (
 @in_double
 def erfinv_of(x):
     """The inverse of the error function."""
-    size = np.asanyarray(np.abs(x))
+    size = np.abs(x)
     centre = np.minimum(size, 0.85)
-    y = np.asanyarray(0.5 * x * _ratio(0.180625 - 0.25 * centre * centre, *_INVERSE[0]))
-    tail = size > 0.85
-    if tail.any():
-        far = size[tail]
-        inside = np.where(far < 1, far, 0.9)
-        r = np.sqrt(-np.log(0.5 - 0.5 * inside))
-        value = np.where(r <= 5, _ratio(r - 1.6, *_INVERSE[1]), _ratio(r - 5, *_INVERSE[2]))
-        y[tail] = np.copysign(np.where(far < 1, value, np.where(far == 1, np.inf, np.nan)), x[tail])
-    return y * _ROOT_HALF
+    inside = 0.5 * x * _ratio(0.180625 - 0.25 * centre * centre, *_INVERSE[0])
+    r = np.sqrt(-np.log(0.5 - 0.5 * np.where(size < 1, size, 0.9)))
+    near = _ratio(r - 1.6, *_INVERSE[1])
+    far = near if x.dtype.itemsize < 8 else _ratio(r - 5, *_INVERSE[2])
+    tail = np.where(size < 1, np.where(r <= 5, near, far), np.where(size == 1, np.inf, np.nan))
+    return np.where(size > 0.85, np.copysign(tail, x), inside) * _ROOT_HALF
 
 
 def _ratio(x, numerator, denominator):
@@ -164,7 +161,7 @@ erf = unary(
     >>> erf(tensor([0.0, 1.0]))
     tensor([0.0000, 0.8427])
     """,
-    jit_min_elements=MANY,
+    jit_min_elements=SOME,
 )
 erfc = unary(
     "erfc",
@@ -185,6 +182,8 @@ erfinv = unary(
     >>> erfinv(tensor([0.0, 0.5, 1.0]))
     tensor([0.0000, 0.4769,    inf])
     """,
+    jit_min_elements=SOME,
+    jit_warmup=DEAR,
 )
 _erfcx = unary(
     "special_erfcx", erfcx_of, lambda g, x, out: g * (2 * x * out - _TWO_OVER_ROOT_PI), """exp(input^2) * erfc(input) of each element, without overflow.

@@ -11,7 +11,7 @@ from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
-from ..pointwise.building_blocks import F64, in_order_of, in_shared_order
+from ..pointwise.building_blocks import DEAR, F32, F64, SOME, in_order_of, in_shared_order
 from .series import as_float, in_double
 
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
@@ -55,19 +55,21 @@ def lgamma_of(x):
 
 @in_double
 def digamma_of(x):
-    """The derivative of log gamma."""
+    """The derivative of log gamma: from ten steps above, where its series is short; 1 / z + ... + 1 / (z + 9) in five pairs."""
     reflect = x < 0
     z = np.where(reflect, 1 - x, x)
-    total = np.zeros_like(z)
-    for _ in range(10):
-        low = z < 10
-        total = np.where(low, total - 1 / z, total)
-        z = np.where(low, z + 1, z)
+    low = np.where(z < 10, z, 1)
+    product = low * (low + 9)
+    total = 1 / product
+    for k in range(1, 5):
+        total = total + 1 / (product + k * (9 - k))
+    total = np.where(z < 10, (2 * low + 9) * total, 0)
+    z = np.where(z < 10, z + 10, z)
     inverse = 1 / (z * z)
-    tail = np.zeros_like(z)
+    tail = 0.0
     for k in range(7, 0, -1):
         tail = (tail + _BERNOULLI[k - 1] / (2 * k)) * inverse
-    right = total + np.log(z) - 0.5 / z - tail
+    right = np.log(z) - 0.5 / z - tail - total
     r = np.where(reflect, right - math.pi / np.tan(math.pi * (x - np.trunc(x))), right)
     pole = reflect & (x == np.trunc(x))
     return np.where(pole, np.nan, np.where(x == 0, np.copysign(np.inf, -x), r))
@@ -93,15 +95,27 @@ def zeta_of(s, q):
     return np.where(s == 1, np.inf, np.where(s < 1, np.nan, r))
 
 
+def _lgamma(x):
+    """Of few numbers by C's library, which gives float32's rounding of the same in a third of the time."""
+    if x.dtype is F32 and x.size <= 100:
+        try:
+            return np.array(list(map(math.lgamma, x.reshape(-1).tolist())), F32).reshape(x.shape)
+        except (ValueError, OverflowError):  # at a pole, and for numbers whose logarithm float64 lacks
+            pass
+    return lgamma_of(x)
+
+
 lgamma = unary(
     "lgamma",
-    lgamma_of,
+    _lgamma,
     lambda g, x: g * x.digamma(),
     """The logarithm of the absolute value of the gamma function of each element; infinite at 0, -1, -2, ...
 
     >>> lgamma(tensor([1.0, 4.0, 0.0]))
     tensor([0.0000, 1.7918,    inf])
     """,
+    jit_min_elements=SOME,
+    jit_warmup=DEAR,
 )
 digamma = unary(
     "digamma",
@@ -112,6 +126,8 @@ digamma = unary(
     >>> digamma(tensor([1.0, 2.0]))
     tensor([-0.5772,  0.4228])
     """,
+    jit_min_elements=SOME,
+    jit_warmup=DEAR,
 )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.dispatch.op import OPS, binary, primitive, unary
 from ...core.tensor.tensor import Tensor
-from ..pointwise.building_blocks import F32, F64, ONE32, ONE64, conjugate, pieced, widened, zero_where
+from ..pointwise.building_blocks import F32, F64, ONE32, ONE64, SOME, conjugate, pieced, widened, zero_where
 from ..pointwise.checks import not_implemented, refuse
 from ..pointwise.choice import where
 from .series import as_float
@@ -63,7 +63,7 @@ sigmoid = unary(
 )
 
 
-@primitive(method=True, out=True, inplace=True)
+@primitive(method=True, out=True, inplace=True, jit_min_elements=SOME)
 def logit(input, /, eps=None):
     """log(input / (1 - input)), the inverse of `sigmoid`.
 

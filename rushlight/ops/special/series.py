@@ -16,7 +16,8 @@ def in_double(kernel):
         if d is F64:
             return kernel(a, *rest)
         rest = [b.astype(F64) if isinstance(b, np.ndarray) else b for b in rest]
-        return np.asanyarray(kernel(a.astype(F64), *rest)).astype(d)
+        r = kernel(a.astype(F64), *rest)
+        return (np.asarray(r) if isinstance(r, np.generic) else r).astype(d)
 
     run.__name__, run.__doc__, run.__module__ = (
         kernel.__name__,

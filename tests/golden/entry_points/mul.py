@@ -23,7 +23,7 @@ def call(input, other, *, out=None):
             if b.dtype is not d:
                 return slow_call(record, (input, other), (), None)
             e1 = other._edge
-        r = state.run(kernel, a, b)
+        r = state.run(kernel if a.size < least else large, a, b)
         if not a.flags.c_contiguous and r.ndim > 1:
             r = ordered(r, a)
         e0 = input._edge
@@ -77,7 +77,7 @@ def call(input, other):
             if b.dtype is not d:
                 return slow_operator(record, (input, other), (), None)
             e1 = other._edge
-        r = state.run(kernel, a, b)
+        r = state.run(kernel if a.size < least else large, a, b)
         if not a.flags.c_contiguous and r.ndim > 1:
             r = ordered(r, a)
         e0 = input._edge
@@ -125,7 +125,7 @@ def call(other, input):
         a = input
         e0 = None
         e1 = other._edge
-        r = state.run(kernel, a, b)
+        r = state.run(kernel if b.size < least else large, a, b)
     except Exception as error:
         return slow_operator(record, (input, other), (), error)
     if type(r) is not ndarray:

@@ -12,7 +12,7 @@ def call(input):
         e0 = input._edge
         if type(a0) is not ndarray:
             return slow_call(record, (input, ), (), None)
-        r = state.run(kernel, a0, )
+        r = state.run(kernel if a0.size < least else large, a0, )
     except Exception as error:
         return slow_call(record, (input, ), (), error)
     if type(r) is not ndarray:

@@ -40,12 +40,17 @@ class Kernel(NamedTuple):
     finish_units: int
 
 
-def emit(node: Nest | Loop | Reduce, name: str, check: bool = False) -> Kernel:
-    """The function(s) of a nest: `name`, and `name`_finish where it reduces in parts."""
+def emit(node: Nest | Loop | Reduce, name: str, check: bool = False, is_counted: bool = False) -> Kernel:
+    """The function(s) of a nest: `name`, and `name`_finish where it reduces in parts.
+
+    is_counted: for a map over one axis, in blocks. The entry of data for scratch memory says how long that axis is.
+    """
     plan = Plan(prepare(node))
     declarations: dict[str, str] = {}
     shape = Shape(plan)
-    body = _Function(plan, shape, declarations, check)
+    if is_counted and not (plan.is_map and plan.rows and not plan.outer and plan.short == 1 and shape.blocks > 1):
+        raise NotImplementedError("not a map over one axis")
+    body = _Function(plan, shape, declarations, check, is_counted)
     in_parts = shape.parts > 1 and not plan.is_map
     text = body.text(f"@{name}", body.unit_partial if in_parts else body.unit)
     finish_units = 0
@@ -66,8 +71,9 @@ def values_of(node: Nest | Loop | Reduce) -> tuple[Value, ...]:
 class _Function(Access):
     """Emission of one function."""
 
-    def __init__(self, plan: Plan, shape: Shape, declarations: dict[str, str], check: bool):
+    def __init__(self, plan: Plan, shape: Shape, declarations: dict[str, str], check: bool, is_counted: bool = False):
         super().__init__(plan, shape, declarations, check)
+        self.is_counted = is_counted
         self.known: list[dict[tuple[int, int], Val]] = [{}]
         self.outer_values: dict[int, dict[int, Val]] = {}
         self.same: dict[int, Expr] = {}
@@ -81,6 +87,8 @@ class _Function(Access):
         for value, i in self.order.items():
             slot = b.emit(f"getelementptr i64, ptr %data, i64 {i + HEADER}", "ptr")
             self.base[value] = b.load("ptr", 0, slot.text, 8).text
+        if self.is_counted:
+            self.counted = b.load("i64", 0, b.emit("getelementptr i64, ptr %data, i64 1", "ptr").text, 8)
         freed = self._make_buffers()
         with b.loop(Val("%start", "i64"), Val("%stop", "i64")) as u:
             unit(u)
@@ -225,7 +233,10 @@ class _Function(Access):
     def _range(self, axis: int, index: Val, length: int) -> None:
         b, n = self.b, self.plan.lengths[axis]
         self.first[axis] = b.op("mul", index, length)
-        if n % length:
+        if self.is_counted:
+            left = b.op("sub", self.counted, self.first[axis])
+            self.count[axis] = b.select(b.compare("icmp slt", left, length), left, number(length, "i64"))
+        elif n % length:
             left = b.op("sub", number(n, "i64"), self.first[axis])
             self.count[axis] = b.select(b.compare("icmp slt", left, length), left, number(length, "i64"))
         else:

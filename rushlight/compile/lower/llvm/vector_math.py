@@ -217,7 +217,7 @@ def _tanh_float(b: Builder, x: Val) -> Val:
     near = b.fma(b.op("fmul", x, square), polynomial(b, square, _TANH32), x)
     e = exp(b, b.op("fadd", size, size))
     far = b.op("fsub", number(1.0, "float"), b.op("fdiv", number(2.0, "float"), b.op("fadd", e, 1.0)))
-    return b.select(b.compare("fcmp olt", size, 0.625), near, b.intrinsic("copysign", far, x))
+    return b.intrinsic("copysign", b.select(b.compare("fcmp olt", size, 0.625), near, far), x)
 
 
 @emits("tanh", "double")
@@ -354,6 +354,59 @@ def _cos(b: Builder, x: Val) -> Val:
 @emits("tan", "widened")
 def _tan(b: Builder, x: Val) -> Val:
     return b.op("fdiv", _sin(b, x), _cos(b, x))
+
+
+_ATAN = [(-1) ** k / (2 * k + 1) for k in range(13, 0, -1)]  # of a number below 0.415: to 1e-12
+
+
+def _arc(b: Builder, y: Val, x: Val) -> Val:
+    """The angle of a point whose coordinates are not negative: two reflections take it below pi / 8."""
+    top, base = b.intrinsic("minnum", y, x), b.intrinsic("maxnum", y, x)
+    steep = b.compare("fcmp ogt", y, x)
+    alike = b.op("and", b.compare("fcmp oeq", y, x), b.compare("fcmp ogt", y, 0.0))  # both may be infinite
+    t = b.select(alike, 1.0, b.select(b.compare("fcmp oeq", base, 0.0), 0.0, b.op("fdiv", top, base)))
+    high = b.compare("fcmp ogt", t, math.sqrt(2) - 1)
+    u = b.select(high, b.op("fdiv", b.op("fsub", t, 1.0), b.op("fadd", t, 1.0)), t)
+    square = b.op("fmul", u, u)
+    angle = b.fma(b.op("fmul", u, square), polynomial(b, square, _ATAN), u)
+    angle = b.op("fadd", angle, b.select(high, number(math.pi / 4, "double"), number(0.0, "double")))
+    return b.select(steep, b.op("fsub", number(math.pi / 2, "double"), angle), angle)
+
+
+@emits("atan", "widened")
+def _atan(b: Builder, x: Val) -> Val:
+    angle = b.intrinsic("copysign", _arc(b, b.intrinsic("fabs", x), b.splat(number(1.0, "double"), x.lanes)), x)
+    return b.select(is_nan(b, x), x, angle)
+
+
+@emits("atan2", "widened")
+def _atan2(b: Builder, y: Val, x: Val) -> Val:
+    y, x = b.match(y, x)
+    angle = _arc(b, b.intrinsic("fabs", y), b.intrinsic("fabs", x))
+    bits = b.convert("bitcast", x, "i64")
+    angle = b.select(b.compare("icmp slt", bits, 0), b.op("fsub", number(math.pi, "double"), angle), angle)
+    angle = b.intrinsic("copysign", angle, y)
+    return b.select(b.compare("fcmp uno", y, x), b.op("fadd", y, x), angle)
+
+
+def _leg(b: Builder, x: Val) -> Val:
+    """The root of 1 - x**2; nan for a number beyond 1."""
+    return b.intrinsic("sqrt", b.op("fmul", b.op("fsub", number(1.0, "double"), x), b.op("fadd", x, 1.0)))
+
+
+@emits("asin", "widened")
+def _asin(b: Builder, x: Val) -> Val:
+    leg = _leg(b, x)
+    angle = b.intrinsic("copysign", _arc(b, b.intrinsic("fabs", x), leg), x)
+    return b.select(is_nan(b, leg), leg, angle)
+
+
+@emits("acos", "widened")
+def _acos(b: Builder, x: Val) -> Val:
+    leg = _leg(b, x)
+    angle = _arc(b, leg, b.intrinsic("fabs", x))
+    angle = b.select(b.compare("fcmp olt", x, 0.0), b.op("fsub", number(math.pi, "double"), angle), angle)
+    return b.select(is_nan(b, leg), leg, angle)
 
 
 @emits("sinh", "widened")

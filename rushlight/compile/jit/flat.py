@@ -1,0 +1,150 @@
+"""Programs of elementwise operators for arrays of any number of elements, which eager calls run on all cores.
+
+A program serves every shape: of its arrays it wants only that they are C-contiguous and alike. A number that meets an array of
+floats in a row of the table is an input, other numbers are part of what a program is made for. It is made once its operator has
+worked on a fifth of `jit_warmup` elements. Decision 39.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...backend.onednn.address import address
+from ...backend.onednn.threads import get_num_threads
+from ...core import poison
+from ...core.dispatch.op import Op
+from ..capture.sources import Argument, Fresh
+from ..ir.graph import Call, Graph, Loop, Nest, Ref, Value
+from ..lower.eager.flat import LENGTH, emitted
+from ..lower.llvm.nest import values_of
+from ..runtime.native import optimise
+from .cache import Entry, Refused, Route
+
+__all__ = ["WARMUP", "consider", "find", "outline"]
+
+WARMUP = 5  # what part of `jit_warmup` is enough: making a program takes 2 ms where its code is on disk, else 10 to 40
+
+_route: Route[_Program] = Route("flat")
+_state = _route.state
+
+
+def outline(record: Op, arguments: Sequence[Any], keywords: dict[str, Any]) -> tuple[Hashable, ...] | None:
+    """What a program is made for; None where the arrays are not C-contiguous and alike."""
+    is_row = record.kind != "general"
+    shape = None
+    key: list[Hashable] = [record.name]
+    for a in (*arguments, *keywords.values()):
+        if type(a) is np.ndarray and not a.ndim:
+            key += [None, a.dtype]
+        elif type(a) is np.ndarray:
+            if shape is None:
+                shape = a.shape
+                if not is_row:
+                    key.append(len(shape))
+            if a.shape != shape or not a.flags.c_contiguous:
+                return None
+            key.append(a.dtype)
+        elif is_row and (type(a) is float or type(a) is int):
+            key.append(None)
+        else:
+            key += [type(a), a.hex() if type(a) is float else a]
+    return None if shape is None else tuple(key)
+
+
+def find(key: tuple[Hashable, ...]) -> _Program | None:
+    """The program that was made for an outline."""
+    return _state.programs.get(key)
+
+
+def consider(
+    record: Op, key: tuple[Hashable, ...], arguments: Sequence[Any], keywords: dict[str, Any], results: Any
+) -> bool:
+    """Count a call that the kernel has served, and make a program when it is time. Whether no other one should be made."""
+    if key in _state.refused:
+        return False
+    size = results.size if type(results) is np.ndarray else record.jit_warmup
+    if _route.is_due(key, size, record.jit_warmup // WARMUP):
+        _route.make(key, lambda: _Program(record, arguments, keywords, results), lambda: record.name)
+    return record.kind != "general" or key in _state.programs
+
+
+class _Program(Entry):
+    """Native code for an operator and arrays of these types. It gives what the kernel gave."""
+
+    __slots__ = ("_flat", "_takes", "_numbers", "_dtype", "_first")
+
+    def __init__(self, record: Op, arguments: Sequence[Any], keywords: dict[str, Any], result: Any):
+        super().__init__()
+        n = len(record.signature.arrays)
+        arrays = [i for i, a in enumerate(arguments) if type(a) is np.ndarray]
+        self._first, self._dtype = next(i for i in arrays if arguments[i].ndim), result.dtype
+        example = arguments[self._first]
+        if type(result) is not np.ndarray or result.shape != example.shape or not result.flags.c_contiguous:
+            raise Refused("the result is not like its operands")
+        shape = (LENGTH,) if record.kind != "general" else (2,) * (example.ndim - 1) + (LENGTH >> (example.ndim - 1),)
+        graph = Graph()
+        graph.as_eager = True
+        operands: list[Any] = list(arguments[:n])
+        places: dict[Value, int] = {}
+        self._numbers: list[tuple[int, np.dtype]] = []
+        for i, a in enumerate(operands):
+            if i in arrays:
+                value = Value(shape if a.ndim else (), a.dtype)
+                operands[i] = value.ref()
+            elif record.kind != "general" and example.dtype.kind == "f":
+                value = Value((), example.dtype)
+                operands[i] = value.ref()
+                self._numbers.append((i, example.dtype))
+            elif a is None:
+                continue
+            else:
+                raise Refused("a number for an array")
+            graph.inputs[value] = Argument(i)
+            places[value] = i
+        out = Value(shape, self._dtype)
+        metadata = (*arguments[n:], *keywords.values())
+        graph.nodes.append(Call(record, tuple(operands), metadata, None, (out.ref(),)))
+        graph.outputs.append((out.ref(), Fresh(0)))
+        nest = _map(optimise(graph), out)
+        self._flat = emitted(nest)
+        self._takes = [len(arguments) if value is out else places[value] for value in values_of(nest)]
+
+    def __call__(self, arguments: Sequence[Any]) -> np.ndarray:
+        self.used = _state.clock()
+        self.uses += 1
+        first = arguments[self._first]
+        out = np.empty(first.shape, self._dtype)
+        if poison.on:
+            poison.fill(out)
+        arrays = [*arguments, out]
+        for i, dtype in self._numbers:
+            arrays[i] = np.array(arrays[i], dtype)
+        self._flat.run(out.size, [address(arrays[i]) for i in self._takes], get_num_threads())
+        return out
+
+
+def _map(graph: Graph, out: Value) -> Nest:
+    """The one nest of a graph whose elements are each made from the elements at their own places.
+
+    Raises Refused where it is something else.
+    """
+    if graph.checks or len(graph.nodes) != 1 or not isinstance(graph.nodes[0], Nest):
+        raise Refused(str(graph.reasons) or "the kernel is not one loop")
+    nest = graph.nodes[0]
+    for stage in nest.stages:
+        if not isinstance(stage, Loop) or stage.space != out.shape:
+            raise Refused("the kernel reduces")
+        for store in stage.stores:
+            refs = [store.ref, *(e.data for e in store.expr.walk() if e.op == "load")]
+            if any(e.op in ("gather", "index") for e in store.expr.walk()) or not all(map(_is_own_place, refs)):
+                raise Refused("an element depends on others, or on its place")
+    if nest.local:
+        raise Refused("the kernel keeps intermediate values")
+    return nest
+
+
+def _is_own_place(ref: Ref) -> bool:
+    return not ref.offset and (ref.is_whole() or not any(ref.strides))

@@ -1,0 +1,216 @@
+"""Programs of elementwise operators for arrays of any shape: the kernels' results, whatever the size and the values."""
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.compile import install
+from rushlight.compile.jit import eager, flat
+from rushlight.compile.jit.cache import Refused
+from rushlight.compile.lower.eager.flat import _PIECES
+from rushlight.compile.lower.llvm import engine
+from rushlight.core.dispatch.op import JIT_CANDIDATES, RECORDS
+from rushlight.core.jit_switch import jit
+
+pytestmark = pytest.mark.skipif(not engine.available(), reason="no compiler here")
+ROWS = [r for r in JIT_CANDIDATES if r.kind != "general"]
+KINDS = ["float32", "float64", "int64", "bool"]
+SIZES = [1, 15, 16, 4095, 4096, 4097, 5 * 4096 + 37]
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    float("inf"),
+    -float("inf"),
+    float("nan"),
+    1e-42,
+    -1e-42,
+    3e38,
+    88.8,
+    -104.0,
+    0.5,
+    -0.5,
+]
+
+
+@pytest.fixture(autouse=True)
+def early(monkeypatch):
+    install.prefer_programs()
+    monkeypatch.setattr(jit, "on", True)
+    monkeypatch.setattr(flat, "WARMUP", 1 << 60)
+    flat._route.forget()
+    yield
+    flat._route.forget()
+
+
+def operands(record, kind, size, seed=0):
+    rng = np.random.default_rng(seed)
+    arrays = []
+    for _ in record.signature.arrays:
+        a = rng.normal(size=size) * 3
+        places = rng.permutation(size)[: len(SPECIAL)]
+        if kind[0] == "f":
+            a[places] = SPECIAL[: len(places)]
+        arrays.append(a.astype(kind) if kind != "bool" else a > 0)
+    return tuple(arrays)
+
+
+def by_kernel(record, arrays):
+    with np.errstate(all="ignore"):
+        return record.kernel(*arrays)
+
+
+USED = [
+    "abs",
+    "acos",
+    "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "ceil",
+    "cos",
+    "cosh",
+    "div",
+    "eq",
+    "exp",
+    "expm1",
+    "floor",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "frac",
+    "ge",
+    "gt",
+    "hypot",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "le",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logaddexp",
+    "logical_not",
+    "lt",
+    "maximum",
+    "minimum",
+    "mul",
+    "ne",
+    "neg",
+    "pow.tensor",
+    "reciprocal",
+    "relu",
+    "remainder",
+    "rsqrt",
+    "rsub",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "sub",
+    "tan",
+    "tanh",
+    "trunc",
+]
+LOOSE = {"silu_backward": 1e-4, "logaddexp": 1e-4, "lgamma": 1e-5, "digamma": 1e-5}  # near a zero
+
+
+@pytest.mark.parametrize("record", ROWS, ids=lambda r: r.name)
+def test_every_row(record):
+    made = set()
+    for kind in KINDS:
+        example = operands(record, kind, 8)
+        try:
+            expected = by_kernel(record, example)
+            program = flat._Program(record, example, {}, expected)
+        except Exception:  # the kernel, or the compiler, refuses the type: the kernel stays
+            continue
+        made.add(kind)
+        for size in SIZES:
+            arrays = operands(record, kind, size, size)
+            expected, got = by_kernel(record, arrays), program(arrays)
+            assert got.dtype == expected.dtype and got.shape == expected.shape
+            rtol, atol = (3e-6, 1e-37) if expected.dtype == np.float32 else (1e-12, 1e-300)
+            if record.name in LOOSE:
+                rtol = atol = LOOSE[record.name]
+            np.testing.assert_allclose(got, expected, rtol, atol)
+            if expected.dtype.kind == "f" and record.name not in LOOSE:
+                assert (np.signbit(got) == np.signbit(expected))[~np.isnan(expected)].all()
+    assert made or record.name not in USED
+
+
+def test_one_program_serves_all_shapes_and_numbers():
+    x = torch.randn(3, 1 << 17)
+    assert eager.run  # loaded
+    for _ in range(3):
+        x.mul(0.5)
+    assert len(flat._state.programs) == 1
+    for shape, number in (((1 << 18, 2), 0.25), ((1 << 17,), -3.0), ((7, 3, 1 << 16), 7)):
+        y = torch.randn(shape)
+        result = y.mul(number)
+        assert result.shape == y.shape and result.is_contiguous() and (result.numpy() == y.numpy() * number).all()
+    assert len(flat._state.programs) == 1
+    for _ in range(3):
+        assert ((1.5 - x).numpy() == 1.5 - x.numpy()).all()
+    assert len(flat._state.programs) == 2
+
+
+def test_gradients_flow_through_programs():
+    x = torch.randn(1 << 18, requires_grad=True)
+    rows = []
+    for _ in range(3):
+        x.grad = None
+        (x.exp() * x).sum().backward()
+        rows.append(x.grad.clone())
+    assert flat._state.programs
+    torch.testing.assert_close(rows[0], rows[-1])
+
+
+def test_what_is_not_contiguous_is_left_to_the_kernel():
+    x = torch.randn(512, 600).t()
+    for _ in range(3):
+        result = x.exp()
+    assert not flat._state.programs and result.stride() == x.stride()
+
+
+def test_threads_share_the_pieces(monkeypatch):
+    x = np.random.default_rng(0).normal(size=(4096 * _PIECES * 7 + 5)).astype(np.float32)
+    record = torch.exp.record
+    program = flat._Program(record, (x,), {}, np.exp(x))
+    one = program((x,))
+    for threads in (2, 3, 8):
+        monkeypatch.setattr(flat, "get_num_threads", lambda n=threads: n)
+        assert (program((x,)) == one).all()
+
+
+NOT_ELEMENTWISE = {
+    "flip": ((0,),), "roll": ((1,), (0,)), "softmax": (-1,), "cumsum": (-1,), "tril": (0,), "triu": (1,),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOT_ELEMENTWISE)
+def test_operators_that_look_at_other_elements_are_refused(name):
+    record = next(r for r in RECORDS if r.name == name and len(r.signature.metadata) >= len(NOT_ELEMENTWISE[name]))
+    x = np.ones((4, 4), np.float32)
+    with pytest.raises((Refused, TypeError, ValueError)):
+        flat._Program(record, (x, *NOT_ELEMENTWISE[name]), {}, x)
+
+
+def test_nothing_is_replaced_in_the_deterministic_mode():
+    x = torch.randn(1 << 18)
+    torch.use_deterministic_algorithms(True)
+    try:
+        for _ in range(3):
+            x.exp()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert not flat._state.programs
