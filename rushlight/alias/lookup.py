@@ -23,6 +23,10 @@ _SOURCES = {
     "torch.torch_version": "rushlight.torch.version",
     "torch._C._nn": "rushlight.alias.c_nn",
     "torch.nn.modules.utils": "rushlight.alias.ntuple",
+    "torch.utils.data._utils.collate": "rushlight.utils.data.collate",
+    "torch.utils.data._utils.fetch": "rushlight.utils.data.fetch",
+    "torch.utils.data._utils.pin_memory": "rushlight.utils.data.pinning",
+    "torch.utils.data._utils.worker": "rushlight.utils.data.worker",
     "torch.ops": None,  # namespaces of operators, see `_operator`; rushlight.ops is something else
     "torchvision": "rushlight_vision",
     "functorch": "rushlight.alias.functorch",
@@ -197,11 +201,19 @@ def own_by_any_path(module, name):
         places.append(known.home.partition(":")[::2])
     elif known is not None and known.kind == "k":
         places.append(("torch", name))
+    elif known is not None and known.kind == "v":  # a package shows the values of its modules
+        places += [(package, name) for package in _packages_of(module) if name in torch_names.of_module(package)]
     for place in places:
         value = own(*place) if all(place) else MISSING
         if value is not MISSING:
             return placed(module, name, value)
     return MISSING
+
+
+def _packages_of(module):
+    """The packages around a module, the nearest first."""
+    parts = module.split(".")
+    return [".".join(parts[:length]) for length in range(len(parts) - 1, 0, -1)]
 
 
 def placed(module, name, value):

@@ -288,7 +288,6 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
     ("library", "function", NOT_IN_LIBRARY, {
         "get_ctx": "there are no fake tensors here",
         "get_kernel": "the kernels of torch's own operators have no dispatch keys here",
-        "triton_op": "there is no Triton here",
         "wrap_triton": "there is no Triton here",
         "fallthrough_kernel": "it marks a kernel and is never called",
         **_NOT_REGISTERED,

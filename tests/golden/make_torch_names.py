@@ -57,7 +57,7 @@ def main():
     public = canonical_paths(names)
     sections = {module: section(module, found, public) for module, found in names.items()}
     for module, path in sorted({**files("torch"), **files("torchvision")}.items()):
-        if is_wanted(module) and module not in names:
+        if module not in names and is_importable(module, path):
             sections[module] = section_from_source(module, path)
     classes = {id(v): v for found in names.values() for v in found.values() if is_class(v)}
     described = [class_section(cls, public) for cls in classes.values() if not is_private(public[id(cls)])]
@@ -102,7 +102,14 @@ def index_line(module, offset, sections):
 def modules():
     """The modules that can be imported: public ones, the private ones that programs name, and the compiled ones."""
     found = {name for root in ROOTS for name in files(root) if is_wanted(name) and load(name)}
-    return found | {name for name in sys.modules if name.startswith("torch._C") and load(name)}
+    found |= {name for name in sys.modules if name.startswith("torch._C") and load(name)}
+    return found | {name for name, module in list(sys.modules.items()) if is_other_name(name, module)}
+
+
+def is_other_name(name, module):
+    """Whether a name in `sys.modules` is another one of a module, such as torch.distributed._tensor.api."""
+    own = attribute(module, "__name__")
+    return inside(name) and type(module) is types.ModuleType and own != name and own in sys.modules and inside(own)
 
 
 def files(root):
@@ -116,13 +123,17 @@ def files(root):
 
 
 def section_from_source(module, path):
-    """The section of a module that cannot be imported here, for want of a library: its classes and functions."""
+    """The section of a module that cannot be imported here, for want of a library, or is private: its names."""
     lines = []
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.ClassDef):
             lines.append(f"c {node.name} {module}.{node.name} {module}:{node.name}")
         elif isinstance(node, ast.FunctionDef):
             lines.append(f"f {node.name} {module}.{node.name}")
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            named = {t.id for t in targets if isinstance(t, ast.Name) and not t.id.startswith("__")}
+            lines += [f"v {name}" for name in sorted(named)]
         elif isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
             home = f"{module if path.stem == '__init__' else module.rpartition('.')[0]}.{node.module}"
             lines += [f"c {a.name} {home}.{a.name} {home}:{a.name}" for a in node.names if a.name[0].isupper()]
@@ -133,6 +144,18 @@ def is_wanted(name):
     parts = name.split(".")
     private = [i for i, part in enumerate(parts) if part.startswith("_")]
     return name in PRIVATE or not private or (private[0] > 1 and parts[1] in PRIVATE_BELOW and "_internal" not in parts)
+
+
+def is_importable(name, path):
+    """Whether a program may import a file: its folders are packages, it is no script, and this Python can read it."""
+    folders = path.parents[: name.count(".") + (path.stem == "__init__")]
+    if path.stem == "__main__" or not all((folder / "__init__.py").exists() for folder in folders):
+        return False
+    try:
+        ast.parse(path.read_text())
+    except SyntaxError:
+        return False
+    return True
 
 
 def load(name):
