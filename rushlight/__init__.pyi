@@ -779,6 +779,7 @@ from . import cuda as cuda
 from . import distributed as distributed
 from . import distributions as distributions
 from . import doctor as doctor
+from . import export as export
 from . import fft as fft
 from . import func as func
 from . import functional as functional

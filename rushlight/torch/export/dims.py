@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core.tensor.tensor import Tensor
+from ...utils import _pytree as pytree
 from .capture import Captured
 
 __all__ = ["Dim", "dims", "dynamic_sizes"]
@@ -61,8 +62,6 @@ def dynamic_sizes(captured: Captured, shapes: Any, axes: Mapping[str, Any] | Non
 
 def _of_shapes(captured: Captured, shapes: Any) -> dict:
     leaves, structure = captured.arguments
-    from ...utils import _pytree as pytree
-
     args, kwargs = pytree.tree_unflatten(leaves, structure)
     found: list[dict[int, str]] = []
     if isinstance(shapes, Mapping):

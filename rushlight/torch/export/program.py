@@ -11,6 +11,8 @@ from typing import Any
 
 from ...core.tensor.tensor import Tensor
 from ...nn.modules.module import Module
+from ...serialization import load as load_values
+from ...serialization import save as save_values
 from ...utils import _pytree as pytree
 from ..jit import load as load_program
 from ..jit import save as save_program
@@ -127,7 +129,9 @@ class ExportedProgram:
         object.__setattr__(running, "_checks", check_guards)
         return running
 
-    def run_decompositions(self, decomp_table: Any = None, decompose_custom_triton_ops: bool = False) -> ExportedProgram:
+    def run_decompositions(
+        self, decomp_table: Any = None, decompose_custom_triton_ops: bool = False
+    ) -> ExportedProgram:
         """The program itself: its operators are torch's own, and no table of others is here. Raises for a table."""
         if decomp_table:
             raise NotImplementedError("ExportedProgram.run_decompositions with a table is not implemented")
@@ -158,7 +162,9 @@ class ExportedProgram:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Raises RuntimeError, as torch's: `module()` is what is called."""
-        raise RuntimeError("Unable to call ExportedProgram directly. You should use `exported_program.module()` instead.")
+        raise RuntimeError(
+            "Unable to call ExportedProgram directly. You should use `exported_program.module()` instead."
+        )
 
 
 def export(
@@ -211,9 +217,9 @@ def save(
     Raises TypeError for anything but an ExportedProgram.
     """
     if not isinstance(ep, ExportedProgram):
-        raise TypeError(f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}' instead.")
-    from ...serialization import save as save_values
-
+        raise TypeError(
+            f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}' instead."
+        )
     program, values = BytesIO(), BytesIO()
     save_program(ep._captured.traced, program)
     save_values(_described(ep), values)
@@ -227,7 +233,12 @@ def save(
 
 def _described(ep: ExportedProgram) -> dict[str, Any]:
     captured = ep._captured
-    kept = {"names": captured.names, "parameters": captured.parameters, "sizes": ep._sizes, "ranges": ep.range_constraints}
+    kept = {
+        "names": captured.names,
+        "parameters": captured.parameters,
+        "sizes": ep._sizes,
+        "ranges": ep.range_constraints,
+    }
     for name, (leaves, structure) in (("arguments", captured.arguments), ("results", captured.results)):
         plain = [leaf.detach() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         kept[name] = pytree.tree_unflatten(plain, structure)
@@ -244,8 +255,6 @@ def load(
 
     Raises RuntimeError for other files.
     """
-    from ...serialization import load as load_values
-
     try:
         with zipfile.ZipFile(f) as archive:
             program, values = [archive.read(f"rushlight_export/{part}") for part in ("program", "values")]

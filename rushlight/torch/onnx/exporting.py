@@ -11,6 +11,7 @@ from typing import Any
 
 from ...core.tensor.tensor import Tensor
 from ...nn.modules.module import Module
+from ...testing import assert_close
 from ..export.capture import Captured, capture
 from ..export.dims import dynamic_sizes
 from .graph import Builder, CannotExport, Item, onnx_type
@@ -89,7 +90,7 @@ def export(
         f: a path, or with dynamo=False also a file; None with dynamo=True to have the ONNXProgram alone.
         opset_version: 18 to 23.
         dynamo: False: the module's mode is evaluation for the export, weights are in the file, nothing is returned.
-        external_data: with dynamo, weights go to a file beside it, `f` with ".data" at its end.
+        external_data: with dynamo, weights go to another file, `f` with ".data" at its end.
         verify: compare with ONNX Runtime (package onnxruntime).
 
     Raises ModuleNotFoundError without the package onnx; OnnxExporterError, with the line of Python, for what has no ONNX
@@ -149,7 +150,9 @@ def _need_onnx() -> None:
 def _opset(wanted: int | None) -> int:
     opset = _DEFAULT_OPSET if wanted is None else int(wanted)
     if opset > _MOST_OPSET:
-        raise ValueError(f"Unsupported ONNX opset version: {opset}; versions {_LEAST_OPSET} to {_MOST_OPSET} can be written")
+        raise ValueError(
+            f"Unsupported ONNX opset version: {opset}; versions {_LEAST_OPSET} to {_MOST_OPSET} can be written"
+        )
     if opset < _LEAST_OPSET:
         import warnings
 
@@ -266,8 +269,6 @@ def _infer_output_sizes(model: Any, axes: Mapping[str, Any]) -> None:
 
 
 def _verify(program: ONNXProgram, captured: Captured) -> None:
-    from ...testing import assert_close
-
     expected = [r for r in captured.results[0] if isinstance(r, Tensor)]
     for ours, theirs in zip(expected, program(*captured.inputs), strict=True):
         assert_close(theirs, ours.detach(), rtol=1e-3, atol=1e-4)

@@ -12,7 +12,7 @@ from ...utils import _pytree as pytree
 
 __all__ = ["ONNXProgram"]
 
-_LARGE_BYTES = 1024  # a weight from this size on goes into the file beside the model
+_LARGE_BYTES = 1024  # a weight from this size on goes into the file of weights
 
 
 class ONNXProgram:
@@ -25,18 +25,17 @@ class ONNXProgram:
     @property
     def model(self) -> Any:
         """The model as `onnx_ir.Model`, where that package is installed."""
-        import onnx_ir
+        import onnx_ir  # pyright: ignore[reportMissingImports]
 
         return onnx_ir.serde.deserialize_model(self.model_proto)
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple:
         """The results of ONNX Runtime (package onnxruntime) for the arguments that the module takes."""
-        if self._session is None:
-            self.initialize_inference_session()
+        session = self._session or self._load()
         leaves = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
-        names = [value.name for value in self._session.get_inputs()]
+        names = [value.name for value in session.get_inputs()]
         given = {name: leaf.detach().numpy() for name, leaf in zip(names, leaves, strict=True)}
-        return tuple(from_numpy(result) for result in self._session.run(None, given))
+        return tuple(from_numpy(result) for result in session.run(None, given))
 
     def initialize_inference_session(self, initializer: Any = None) -> None:
         """Load the model into ONNX Runtime: by `initializer(bytes)`, or on the CPU."""
@@ -45,6 +44,10 @@ class ONNXProgram:
 
             initializer = lambda model: onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])  # noqa: E731
         self._session = initializer(self.model_proto.SerializeToString())
+
+    def _load(self) -> Any:
+        self.initialize_inference_session()
+        return self._session
 
     def release(self) -> None:
         """Let go of ONNX Runtime's copy."""
@@ -61,7 +64,7 @@ class ONNXProgram:
         keep_initializers_as_inputs: bool = False,
         external_data: bool | None = None,
     ) -> None:
-        """Write the model. external_data: weights go to `destination` with ".data" at the end, beside it."""
+        """Write the model. external_data: weights go to `destination` with ".data" at the end."""
         import onnx
 
         model = onnx.ModelProto()
@@ -76,9 +79,7 @@ class ONNXProgram:
         data = path.with_name(path.name + ".data")
         if external_data or (external_data is None and model.ByteSize() >= 2**31):
             data.unlink(missing_ok=True)
-            onnx.save_model(
-                model, path, save_as_external_data=True, location=data.name, size_threshold=_LARGE_BYTES
-            )
+            onnx.save_model(model, path, save_as_external_data=True, location=data.name, size_threshold=_LARGE_BYTES)
         else:
             onnx.save_model(model, path)
 

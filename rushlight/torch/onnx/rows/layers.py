@@ -29,7 +29,7 @@ def linear(g: Builder, out: Tensor, x: Item, weight: Item, bias: Item) -> str:
 
 
 def addmm(g: Builder, out: Tensor, x: Item, a: Item, b: Item, beta: Item, alpha: Item) -> str:
-    options = dict(beta=float(plain(beta)), alpha=float(plain(alpha)))
+    options = {"beta": float(plain(beta)), "alpha": float(plain(alpha))}
     return g.emit("Gemm", g.name(a), g.name(b), g.name(x), **options)
 
 
@@ -125,13 +125,13 @@ def max_pool(n: int, places: bool = False) -> Callable:
         kernel, stride, padding, dilation = [_spread(plain(o), n) for o in options[:4]]
         if places:
             raise CannotExport("the places of the maxima")
-        attributes = dict(
-            kernel_shape=kernel,
-            strides=stride or kernel,
-            pads=padding * 2,
-            dilations=dilation,
-            ceil_mode=int(plain(options[4])),
-        )
+        attributes = {
+            "kernel_shape": kernel,
+            "strides": stride or kernel,
+            "pads": padding * 2,
+            "dilations": dilation,
+            "ceil_mode": int(plain(options[4])),
+        }
         return _batched(g, x, n, lambda name: g.emit("MaxPool", name, **attributes))
 
     return row
@@ -147,13 +147,13 @@ def avg_pool(n: int) -> Callable:
             raise CannotExport("divisor_override")
         if ceil and g.opset < 19:
             raise CannotExport("ceil_mode=True before opset 19")
-        attributes = dict(
-            kernel_shape=kernel,
-            strides=stride or kernel,
-            pads=padding * 2,
-            ceil_mode=int(ceil),
-            count_include_pad=int(include),
-        )
+        attributes = {
+            "kernel_shape": kernel,
+            "strides": stride or kernel,
+            "pads": padding * 2,
+            "ceil_mode": int(ceil),
+            "count_include_pad": int(include),
+        }
         return _batched(g, x, n, lambda name: g.emit("AveragePool", name, **attributes))
 
     return row
@@ -223,10 +223,11 @@ def layer_norm(g: Builder, out: Tensor, x: Item, shape: Item, weight: Item, bias
 
 def rms_norm(g: Builder, out: Tensor, x: Item, shape: Item, weight: Item, eps: Item) -> str:
     axes = g.constant([-1 - i for i in range(len(plain(shape)))])
-    least = plain(eps) if plain(eps) is not None else {dtypes.float64: 2.220446049250313e-16}.get(out.dtype, 2**-23)
+    smallest = 2.0**-52 if out.dtype is dtypes.float64 else 2.0**-23
+    least = smallest if plain(eps) is None else float(plain(eps))
     name = g.name(x)
     mean = g.emit("ReduceMean", g.emit("Mul", name, name), axes, keepdims=1)
-    name = g.emit("Div", name, g.emit("Sqrt", g.emit("Add", mean, g.constant(float(least), out.dtype))))
+    name = g.emit("Div", name, g.emit("Sqrt", g.emit("Add", mean, g.constant(least, out.dtype))))
     return name if weight.value is None else g.emit("Mul", name, g.name(weight))
 
 
@@ -235,9 +236,7 @@ def group_norm(g: Builder, out: Tensor, x: Item, groups: Item, weight: Item, bia
     shape = g.shape_of(x)
     grouped = g.emit("Reshape", g.name(x), g.constant([0, count, -1]))
     scale, shift = ops.ones(count, dtype=out.dtype), ops.zeros(count, dtype=out.dtype)
-    name = g.emit(
-        "InstanceNormalization", grouped, g.constant(scale), g.constant(shift), epsilon=float(plain(eps))
-    )
+    name = g.emit("InstanceNormalization", grouped, g.constant(scale), g.constant(shift), epsilon=float(plain(eps)))
     name = g.emit("Reshape", name, shape)
     wide = [channels, *[1] * (n - 2)]
     for item, kind in ((weight, "Mul"), (bias, "Add")):
@@ -246,7 +245,9 @@ def group_norm(g: Builder, out: Tensor, x: Item, groups: Item, weight: Item, bia
     return name
 
 
-def instance_norm(g: Builder, out: Tensor, x: Item, weight: Item, bias: Item, mean: Item, var: Item, *rest: Item) -> str:
+def instance_norm(
+    g: Builder, out: Tensor, x: Item, weight: Item, bias: Item, mean: Item, var: Item, *rest: Item
+) -> str:
     if not plain(rest[0]):
         return batch_norm(g, out, x, weight, bias, mean, var, Item(False), *rest[1:])
     channels = x.value.shape[1]
@@ -262,7 +263,9 @@ def embedding(g: Builder, out: Tensor, weight: Item, indices: Item, *rest: Item)
     return g.emit("Gather", g.name(weight), g.name(indices), axis=0)
 
 
-def attention(g: Builder, out: Tensor, q: Item, k: Item, v: Item, mask: Item, p: Item, causal: Item, *rest: Item) -> str:
+def attention(
+    g: Builder, out: Tensor, q: Item, k: Item, v: Item, mask: Item, p: Item, causal: Item, *rest: Item
+) -> str:
     if plain(p):
         raise CannotExport("dropout that trains: call model.eval() first")
     scale, grouped = [plain(o) for o in (*rest, Item(None), Item(False))[:2]]
@@ -346,7 +349,7 @@ def glu(g: Builder, out: Tensor, x: Item, dim: Item) -> str:
 def grid_sample(g: Builder, out: Tensor, x: Item, grid: Item, mode: Item, pad: Item, align: Item) -> str:
     modes = ("linear", "nearest", "cubic") if g.opset >= 20 else ("bilinear", "nearest", "bicubic")
     pads = ("zeros", "border", "reflection")
-    options = dict(mode=modes[plain(mode)], padding_mode=pads[plain(pad)], align_corners=int(bool(plain(align))))
+    options = {"mode": modes[plain(mode)], "padding_mode": pads[plain(pad)], "align_corners": int(bool(plain(align)))}
     return g.emit("GridSample", g.name(x), g.name(grid), **options)
 
 

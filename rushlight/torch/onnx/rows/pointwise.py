@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from .... import ops
 from ....core.tensor import dtype as dtypes
 from ....core.tensor.tensor import Tensor
 from ..graph import Builder, CannotExport, Item, plain
@@ -38,9 +39,7 @@ def comparison(kind: str, negated: bool = False) -> Callable:
 
 def common_type(x: Item, y: Item) -> dtypes.dtype:
     """The type in which torch compares two operands, of which one may be a number."""
-    from ....ops import result_type
-
-    return result_type(x.value, y.value)
+    return ops.result_type(x.value, y.value)
 
 
 def logical(kind: str) -> Callable:

@@ -59,7 +59,9 @@ def _layer(kind: str, activation: str, g: Builder, name: str, own: list, starts:
     w, r = [g.constant(ops.stack([_ordered(kind, weights[i]) for weights in own])) for i in (0, 1)]
     b = ""
     if len(own[0]) == 4:
-        b = g.constant(ops.stack([ops.cat([_ordered(kind, weights[2]), _ordered(kind, weights[3])]) for weights in own]))
+        b = g.constant(
+            ops.stack([ops.cat([_ordered(kind, weights[2]), _ordered(kind, weights[3])]) for weights in own])
+        )
     options: dict[str, Any] = {"hidden_size": hidden, "direction": "bidirectional" if len(own) == 2 else "forward"}
     if kind == "GRU":
         options["linear_before_reset"] = 1

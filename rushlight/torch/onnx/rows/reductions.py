@@ -125,7 +125,7 @@ def cumsum(g: Builder, out: Tensor, x: Item, dim: Item, dtype: Item | None = Non
 
 
 def topk(g: Builder, out: Any, x: Item, k: Item, dim: Item, largest: Item, ordered: Item) -> list[str]:
-    options = dict(axis=plain(dim), largest=int(plain(largest)), sorted=int(plain(ordered)))
+    options = {"axis": plain(dim), "largest": int(plain(largest)), "sorted": int(plain(ordered))}
     return g.several("TopK", [g.name(x), g.vector(k)], 2, **options)
 
 

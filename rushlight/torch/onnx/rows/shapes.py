@@ -140,7 +140,9 @@ def narrow(g: Builder, out: Tensor, x: Item, dim: Item, start: Item, length: Ite
         first = g.vector(start)
         return g.emit("Slice", g.name(x), first, g.emit("Add", first, g.vector(length)), g.constant([plain(dim)]))
     first = int(plain(start))
-    return g.emit("Slice", g.name(x), g.constant([first]), g.constant([first + plain(length)]), g.constant([plain(dim)]))
+    return g.emit(
+        "Slice", g.name(x), g.constant([first]), g.constant([first + plain(length)]), g.constant([plain(dim)])
+    )
 
 
 def select(g: Builder, out: Tensor, x: Item, dim: Item, index: Item) -> str:
@@ -290,7 +292,9 @@ def full_like(g: Builder, out: Tensor, x: Item, value: Item, *rest: Item) -> str
 
 
 def arange(g: Builder, out: Tensor, *given: Item) -> str:
-    numbers = [item for item in given if isinstance(item.value, (int, float, Tensor)) and not isinstance(item.value, bool)]
+    numbers = [
+        item for item in given if isinstance(item.value, (int, float, Tensor)) and not isinstance(item.value, bool)
+    ]
     numbers = numbers[:3] if len(given) > 6 else numbers[: len(given) - 4]
     start, end, step = {1: (Item(0), *numbers, Item(1)), 2: (*numbers, Item(1)), 3: tuple(numbers)}[len(numbers)]
     scalars = [g.emit("Reshape", g.name(n, out.dtype), g.constant([], dtypes.int64)) for n in (start, end, step)]
