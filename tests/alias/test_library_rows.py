@@ -217,3 +217,45 @@ if __name__ == "__main__":
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_tensors_travel_without_memory_files(program):
     assert program.prints(WITHOUT_MEMORY_FILES).splitlines() == ["tensor([2., 2.])", "Parameter"]
+
+
+def test_old_constructors_stay_on_the_cpu():
+    """As in torch, whatever the default device is: models compute numbers by them as they are made without memory."""
+    with torch.device("meta"):
+        for made in (torch.Tensor([1.0, 2.0]), torch.FloatTensor([1.0]), torch.LongTensor([1]), torch.Tensor(2)):
+            assert made.device.type == "cpu"
+        assert torch.Tensor([0.5]).tolist() == [0.5] and torch.tensor([0.5]).device.type == "meta"
+
+
+NAMES_ASKED = """
+import pickle
+import torch
+from rushlight.alias import suggestions
+found, suggestions.nearest = [], suggestions.nearest
+def nearest(*args): found.append(args); raise SystemExit("searched")
+suggestions.nearest = nearest
+print(hasattr(torch.nn, "Linaer"), getattr(torch, "reluu", None), found)
+"""
+NAMES_SHOWN = """
+import pickle, torch
+try: torch.nn.Linaer
+except AttributeError as error:
+    print(error, type(error).__name__, error.name, str(pickle.loads(pickle.dumps(error))) == str(error))
+"""
+
+
+def test_names_are_searched_only_to_be_shown(program):
+    assert program.prints(NAMES_ASKED).strip() == "False None []"
+    shown = "module 'torch.nn' has no attribute 'Linaer' (nearest: torch.nn.Linear) AttributeError Linaer True"
+    assert program.prints(NAMES_SHOWN).strip() == shown
+
+
+def test_packages_that_need_the_real_torch_are_hidden(program):
+    program.write("torchaudio/__init__.py", "raise SystemExit('the real one was imported')")
+    text = """
+        import importlib.util
+        print(importlib.util.find_spec("torchaudio"))
+        import torchaudio
+        """
+    done = program.run(program.write("script.py", dedent(text)))
+    assert done.stdout.strip() == "None" and "Rushlight does not have torchaudio" in done.stderr
