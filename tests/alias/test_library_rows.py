@@ -58,6 +58,18 @@ PROGRAMS = {
         "gloo 0:30:00 7",
     ),
     "constants": ("import torch; print(torch.bits8, str(torch.quint4x2))", "torch.bits8 torch.quint4x2"),
+    "inner names": (
+        """
+        import torch, torch.utils._pytree as p
+        import torch._tensor_str
+        from torch._functorch.vmap import _add_batch_dim, _remove_batch_dim
+        leaves, context = p._dict_flatten({"a": 1})
+        print(p._dict_unflatten(leaves, context), p._list_flatten([1]), p._tuple_unflatten([1], None))
+        print(p._list_flatten_with_keys([7])[0][0][1], torch._C._is_torch_function_mode_enabled())
+        with torch._tensor_str.printoptions(precision=2): print(torch.tensor([1.23456]))
+        """,
+        "{'a': 1} ([1], None) (1,)\n7 False\ntensor([1.23])",
+    ),
     "assertions": (
         """
         import torch
@@ -259,3 +271,11 @@ def test_packages_that_need_the_real_torch_are_hidden(program):
         """
     done = program.run(program.write("script.py", dedent(text)))
     assert done.stdout.strip() == "None" and "Rushlight does not have torchaudio" in done.stderr
+
+
+def test_two_numbers_are_divided():
+    for mode, first, result in (("trunc", -7, -3), ("floor", -7, -4), ("floor", -7.0, -4.0)):
+        made = torch.div(first, 2, rounding_mode=mode)
+        assert made.item() == result and made.dtype is (torch.int64 if isinstance(first, int) else torch.float32)
+    with pytest.raises(TypeError, match="invalid combination"):
+        torch.pow(2, 3)

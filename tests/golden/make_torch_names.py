@@ -58,7 +58,7 @@ def main():
     sections = {module: section(module, found, public) for module, found in names.items()}
     for module, path in sorted({**files("torch"), **files("torchvision")}.items()):
         if module not in names and is_importable(module, path):
-            sections[module] = section_from_source(module, path)
+            sections[module] = section_from_source(module, path, public)
     classes = {id(v): v for found in names.values() for v in found.values() if is_class(v)}
     described = [class_section(cls, public) for cls in classes.values() if not is_private(public[id(cls)])]
     write(
@@ -122,7 +122,7 @@ def files(root):
     return found
 
 
-def section_from_source(module, path):
+def section_from_source(module, path, public):
     """The section of a module that cannot be imported here, for want of a library, or is private: its names."""
     lines = []
     for node in ast.parse(path.read_text()).body:
@@ -137,7 +137,21 @@ def section_from_source(module, path):
         elif isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
             home = f"{module if path.stem == '__init__' else module.rpartition('.')[0]}.{node.module}"
             lines += [f"c {a.name} {home}.{a.name} {home}:{a.name}" for a in node.names if a.name[0].isupper()]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and inside(node.module):
+            lines += [imported(module, node.module, a, public) for a in node.names if a.name != "*"]
     return "".join(line + "\n" for line in lines)
+
+
+def imported(module, source, alias, public):
+    """The line of a name that a module imports from another one of torch's."""
+    name = alias.asname or alias.name
+    value = attribute(sys.modules.get(source), alias.name)
+    if value is None:
+        return f"f {name} {source}.{alias.name}"
+    if (is_class(value) or is_function(value)) and id(value) not in public:
+        public = public | {id(value): f"{source}.{alias.name}"}
+    kind, *details = describe(module, name, value, public)
+    return " ".join([kind, name, *details])
 
 
 def is_wanted(name):
