@@ -61,6 +61,11 @@ PROGRAMS = {
     "inner names": (
         """
         import torch, torch.utils._pytree as p
+        from torch.autograd.forward_ad import _DecoratorContextManager
+        class Said(_DecoratorContextManager):
+            def __enter__(self): print("in")
+            def __exit__(self, *error): print("out")
+        Said()(lambda: print("called"))()
         import torch._tensor_str
         from torch._functorch.vmap import _add_batch_dim, _remove_batch_dim
         leaves, context = p._dict_flatten({"a": 1})
@@ -68,7 +73,7 @@ PROGRAMS = {
         print(p._list_flatten_with_keys([7])[0][0][1], torch._C._is_torch_function_mode_enabled())
         with torch._tensor_str.printoptions(precision=2): print(torch.tensor([1.23456]))
         """,
-        "{'a': 1} ([1], None) (1,)\n7 False\ntensor([1.23])",
+        "in\ncalled\nout\n{'a': 1} ([1], None) (1,)\n7 False\ntensor([1.23])",
     ),
     "assertions": (
         """
