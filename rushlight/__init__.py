@@ -76,6 +76,7 @@ _LAZY_NAMES = {
     "autocast": "amp",
     "GradScaler": "amp",
     "_assert": "torch.overrides",
+    "_assert_async": "torch.overrides",
     "OutOfMemoryError": "torch.cuda",
     "AcceleratorError": "torch.cuda",
     **dict.fromkeys(

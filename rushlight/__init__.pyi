@@ -779,6 +779,7 @@ from . import cuda as cuda
 from . import distributed as distributed
 from . import distributions as distributions
 from . import doctor as doctor
+from . import export as export
 from . import fft as fft
 from . import func as func
 from . import functional as functional
@@ -831,6 +832,7 @@ from .core.tensor.typed_storage import ShortStorage as ShortStorage
 from .core.tensor.typed_storage import TypedStorage as TypedStorage
 from .core.tensor.typed_storage import UntypedStorage as UntypedStorage
 from .torch.overrides import _assert as _assert
+from .torch.overrides import _assert_async as _assert_async
 from .sparse.indices import _convert_indices_from_coo_to_csr as _convert_indices_from_coo_to_csr
 from .sparse.indices import _convert_indices_from_csr_to_coo as _convert_indices_from_csr_to_coo
 from .ops.random.sobol import _sobol_engine_draw as _sobol_engine_draw

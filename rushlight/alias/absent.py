@@ -176,7 +176,7 @@ for _name in _OPERATIONS:
 AbsentConstant.__eq__ = object.__eq__  # type: ignore[method-assign]
 AbsentConstant.__ne__ = object.__ne__  # type: ignore[method-assign]
 AbsentConstant.__hash__ = object.__hash__  # type: ignore[method-assign]
-AbsentConstant.__str__ = AbsentValue.__repr__  # type: ignore[method-assign]
+AbsentConstant.__repr__ = AbsentConstant.__str__ = lambda self: self._path  # type: ignore[method-assign]
 AbsentConstant.__format__ = lambda self, spec: format(repr(self), spec)  # type: ignore[method-assign]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from ..core.tensor.tensor import Tensor
 from ..doctor.pages import page_of_error
 from . import torch_names
+from .finder import ABSENT_PACKAGES
 from .lookup import theirs_of
 from .suggestions import hint
 
@@ -30,6 +31,8 @@ def advise(error):
         )
     elif isinstance(error, ImportError):
         _name_nearest_import(error)
+        if (error.name or "").partition(".")[0] in ABSENT_PACKAGES:
+            error.add_note(f"Rushlight does not have {error.name}, and the real one needs the real torch")
     elif isinstance(error, AttributeError) and isinstance(error.obj, Tensor):
         _name_tensor_attribute(error)
 

@@ -41,6 +41,7 @@ def install(children=True):
     if not installed():
         sys.meta_path.insert(0, AliasFinder())
     missing_report.join()
+    _hide_absent_packages()
     _show_versions()
     if children:
         _teach_children()
@@ -221,6 +222,16 @@ def _is_torch(module):
 
 
 # what other code sees of the installation
+
+
+def _hide_absent_packages():
+    """Let `importlib.util.find_spec` say that packages which need the real torch are absent, where they are installed.
+
+    A finder can only pass them on to the next one; None in `sys.modules` ends the search, and an import.
+    """
+    for name in ABSENT_PACKAGES:
+        if name not in sys.modules and importlib.machinery.PathFinder.find_spec(name) is not None:
+            sys.modules[name] = None  # type: ignore[assignment]
 
 
 def _show_versions():

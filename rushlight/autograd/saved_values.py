@@ -72,6 +72,8 @@ def _value(node: Any, place: int) -> Any:
         return tuple(value)
     if isinstance(value, np.ndarray) or (node.op.kind == "binary" and not isinstance(value, Tensor)):
         return wrap(np.asarray(value))
+    if value is None:  # what no rule that is wanted reads was not kept
+        return None
     return value.t() if node.op.name in _TRANSPOSED and name == "weight" else value
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..autograd.batched.tensor import active
 from ..core.device.devices import device
 from ..core.dispatch.mode import is_grad_enabled, thread
-from ..core.dispatch.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
+from ..core.dispatch.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass, modes
 from ..core.dispatch.torch_function import disabled_impl as _disabled_torch_function_impl
 from ..core.random import Generator, default_generator
 from ..core.tensor.dtype import dtype
@@ -22,6 +23,7 @@ __all__ = [
     "Generator",
     "Size",
     "_LinAlgError",
+    "_are_functorch_transforms_active",
     "_disabled_torch_function_impl",
     "_get_default_device",
     "_log_api_usage_once",
@@ -49,6 +51,16 @@ def _log_api_usage_once(event: str) -> None:
 def _get_default_device() -> str:
     """The type of the default device."""
     return "cpu"
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether `vmap` runs in this thread. The other transforms work on plain tensors, which can be read."""
+    return bool(active())
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a TorchFunctionMode is active in this thread."""
+    return bool(modes())
 
 
 def _get_tracing_state() -> Any:

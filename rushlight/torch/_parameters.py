@@ -108,7 +108,6 @@ _NAMES = {
     ): "sparse.SparseSemiStructuredTensor",
     "(tensor, pattern, **axes_lengths)": "func.rearrange",
     "(op, dispatch_key)": "library.get_kernel",
-    "(name, fn=None, /, *, mutates_args, schema=None)": "library.triton_op",
     "(triton_kernel, /)": "library.wrap_triton",
     "(op, torch_dispatch_class, func=None, /, *, lib=None)": "library.register_torch_dispatch",
     "(op, device_type, cast_inputs, /, *, lib=None)": "library.register_autocast",

@@ -291,6 +291,13 @@ def custom_op(
     return make if fn is None else make(fn)
 
 
+def triton_op(
+    name: str, fn: Callable | None = None, /, *, mutates_args: str | Iterable[str], schema: str | None = None
+) -> Any:
+    """As `custom_op`. There is no Triton here: what `fn` would start by `wrap_triton` raises when it is called."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
 # ------------------------------------------------------------------------------------------ rules
 
 

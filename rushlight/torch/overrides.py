@@ -76,6 +76,12 @@ def _assert(condition: Any, message: str) -> None:
         raise AssertionError(message)
 
 
+def _assert_async(input: Tensor, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
+    """Raise RuntimeError with the message unless the one element of `input` is other than zero."""
+    if not input:
+        raise RuntimeError(assert_msg)
+
+
 def is_tensor_like(inp: Any) -> bool:
     """Whether `inp` is a tensor, or its class defines `__torch_function__`."""
     return isinstance(inp, Tensor) or hasattr(inp, "__torch_function__")

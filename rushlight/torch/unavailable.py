@@ -127,12 +127,6 @@ NO_METHOD = Reason(
     NotImplementedError, "Tensor.{name} is not implemented: {says}", "Raises NotImplementedError: {says}."
 )
 NOT_IN_LIBRARY = Reason(NotImplementedError, "torch.library.{name}: {says}", "Raises NotImplementedError: {says}.")
-NO_ONNX = Reason(
-    NotImplementedError,
-    "torch.onnx.export is not implemented: save the weights with torch.save(model.state_dict(), path) and export them "
-    "where torch is installed",
-    "{says} Raises NotImplementedError.",
-)
 NO_EXTENSIONS = Reason(
     NotImplementedError,
     "torch.utils.cpp_extension.{name}: an extension in C++ or CUDA is compiled against torch's library, which Rushlight "
@@ -288,7 +282,6 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
     ("library", "function", NOT_IN_LIBRARY, {
         "get_ctx": "there are no fake tensors here",
         "get_kernel": "the kernels of torch's own operators have no dispatch keys here",
-        "triton_op": "there is no Triton here",
         "wrap_triton": "there is no Triton here",
         "fallthrough_kernel": "it marks a kernel and is never called",
         **_NOT_REGISTERED,
@@ -307,14 +300,10 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
          "torch.profiler.profile.export_memory_timeline: memory is not recorded"),
         "add_metadata": ("Write a note into the trace.", "torch.profiler.profile.add_metadata is not implemented"),
     }),
-    ("onnx", "function", NO_ONNX, {
-        "export": "Write a network in the ONNX format.",
-        "_export": "The old name of `export`.",
-    }),
     ("onnx", "function", NOT_IMPLEMENTED, {
         "dynamo_export": ("Another way to export.", "torch.onnx.dynamo_export is not implemented"),
         "register_custom_op_symbolic": ("Tell the exporter about an operator.",
-         "torch.onnx.register_custom_op_symbolic is not implemented: nothing can be exported"),
+         "torch.onnx.register_custom_op_symbolic is not implemented: rows of operators are in rushlight/torch/onnx/rows"),
     }),
     ("utils._pytree", "function", NOT_IMPLEMENTED, {
         "treespec_dumps": ("The nesting as JSON.",

@@ -115,12 +115,31 @@ def namedtuple(*fields: Any) -> Any:
     raise TypeError("this name represents named tuples; make one with collections.namedtuple")
 
 
-def _flatten_dict(d: Any) -> tuple[list[Any], Any]:
+def _dict_flatten(d: Any) -> tuple[list[Any], Any]:
     return list(d.values()), list(d)
 
 
-def _flatten_sequence(values: Any) -> tuple[list[Any], None]:
+def _dict_unflatten(values: Iterable[Any], keys: Any) -> dict[Any, Any]:
+    return dict(zip(keys, values, strict=True))
+
+
+def _list_flatten(values: Any) -> tuple[list[Any], None]:
     return list(values), None
+
+
+def _list_unflatten(values: Iterable[Any], context: Any) -> list[Any]:
+    return list(values)
+
+
+def _list_flatten_with_keys(values: Any) -> tuple[list[tuple[Any, Any]], None]:
+    return [(SequenceKey(i), value) for i, value in enumerate(values)], None
+
+
+_tuple_flatten, _tuple_flatten_with_keys = _list_flatten, _list_flatten_with_keys
+
+
+def _tuple_unflatten(values: Iterable[Any], context: Any) -> tuple[Any, ...]:
+    return tuple(values)
 
 
 def _dict_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Any]:
@@ -130,11 +149,11 @@ def _dict_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Any]:
 SUPPORTED_NODES: dict[Any, NodeDef] = {
     node.type: node
     for node in (
-        NodeDef(tuple, _flatten_sequence, lambda values, context: tuple(values)),
-        NodeDef(list, _flatten_sequence, lambda values, context: list(values)),
-        NodeDef(Size, _flatten_sequence, lambda values, context: size_of(values)),
-        NodeDef(dict, _flatten_dict, lambda values, keys: dict(zip(keys, values, strict=True))),
-        NodeDef(OrderedDict, _flatten_dict, lambda values, keys: OrderedDict(zip(keys, values, strict=True))),
+        NodeDef(tuple, _tuple_flatten, _tuple_unflatten),
+        NodeDef(list, _list_flatten, _list_unflatten),
+        NodeDef(Size, _list_flatten, lambda values, context: size_of(values)),
+        NodeDef(dict, _dict_flatten, _dict_unflatten),
+        NodeDef(OrderedDict, _dict_flatten, lambda values, keys: OrderedDict(zip(keys, values, strict=True))),
         NodeDef(
             defaultdict,
             lambda d: (list(d.values()), [d.default_factory, list(d)]),

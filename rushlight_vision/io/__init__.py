@@ -17,11 +17,10 @@ from rushlight_vision.io.image import (
     write_jpeg,
     write_png,
 )
-from rushlight_vision.io.video import VideoReader, read_video, read_video_timestamps, write_video
+from rushlight_vision.io.video import read_video, read_video_timestamps, write_video
 
 __all__ = [
     "ImageReadMode",
-    "VideoReader",
     "decode_avif",
     "decode_gif",
     "decode_heic",

@@ -15,4 +15,3 @@ def _absent(name):
 read_video = _absent("read_video")
 read_video_timestamps = _absent("read_video_timestamps")
 write_video = _absent("write_video")
-VideoReader = _absent("VideoReader")

@@ -57,8 +57,8 @@ def main():
     public = canonical_paths(names)
     sections = {module: section(module, found, public) for module, found in names.items()}
     for module, path in sorted({**files("torch"), **files("torchvision")}.items()):
-        if is_wanted(module) and module not in names:
-            sections[module] = section_from_source(module, path)
+        if module not in names and is_importable(module, path):
+            sections[module] = section_from_source(module, path, public)
     classes = {id(v): v for found in names.values() for v in found.values() if is_class(v)}
     described = [class_section(cls, public) for cls in classes.values() if not is_private(public[id(cls)])]
     write(
@@ -102,7 +102,14 @@ def index_line(module, offset, sections):
 def modules():
     """The modules that can be imported: public ones, the private ones that programs name, and the compiled ones."""
     found = {name for root in ROOTS for name in files(root) if is_wanted(name) and load(name)}
-    return found | {name for name in sys.modules if name.startswith("torch._C") and load(name)}
+    found |= {name for name in sys.modules if name.startswith("torch._C") and load(name)}
+    return found | {name for name, module in list(sys.modules.items()) if is_other_name(name, module)}
+
+
+def is_other_name(name, module):
+    """Whether a name in `sys.modules` is another one of a module, such as torch.distributed._tensor.api."""
+    own = attribute(module, "__name__")
+    return inside(name) and type(module) is types.ModuleType and own != name and own in sys.modules and inside(own)
 
 
 def files(root):
@@ -115,24 +122,54 @@ def files(root):
     return found
 
 
-def section_from_source(module, path):
-    """The section of a module that cannot be imported here, for want of a library: its classes and functions."""
+def section_from_source(module, path, public):
+    """The section of a module that cannot be imported here, for want of a library, or is private: its names."""
     lines = []
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.ClassDef):
             lines.append(f"c {node.name} {module}.{node.name} {module}:{node.name}")
         elif isinstance(node, ast.FunctionDef):
             lines.append(f"f {node.name} {module}.{node.name}")
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            named = {t.id for t in targets if isinstance(t, ast.Name) and not t.id.startswith("__")}
+            lines += [f"v {name}" for name in sorted(named)]
         elif isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
             home = f"{module if path.stem == '__init__' else module.rpartition('.')[0]}.{node.module}"
             lines += [f"c {a.name} {home}.{a.name} {home}:{a.name}" for a in node.names if a.name[0].isupper()]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and inside(node.module):
+            lines += [imported(module, node.module, a, public) for a in node.names if a.name != "*"]
     return "".join(line + "\n" for line in lines)
+
+
+def imported(module, source, alias, public):
+    """The line of a name that a module imports from another one of torch's."""
+    name = alias.asname or alias.name
+    value = attribute(sys.modules.get(source), alias.name)
+    if value is None:
+        return f"f {name} {source}.{alias.name}"
+    if (is_class(value) or is_function(value)) and id(value) not in public:
+        public = public | {id(value): f"{source}.{alias.name}"}
+    kind, *details = describe(module, name, value, public)
+    return " ".join([kind, name, *details])
 
 
 def is_wanted(name):
     parts = name.split(".")
     private = [i for i, part in enumerate(parts) if part.startswith("_")]
     return name in PRIVATE or not private or (private[0] > 1 and parts[1] in PRIVATE_BELOW and "_internal" not in parts)
+
+
+def is_importable(name, path):
+    """Whether a program may import a file: its folders are packages, it is no script, and this Python can read it."""
+    folders = path.parents[: name.count(".") + (path.stem == "__init__")]
+    if path.stem == "__main__" or not all((folder / "__init__.py").exists() for folder in folders):
+        return False
+    try:
+        ast.parse(path.read_text())
+    except SyntaxError:
+        return False
+    return True
 
 
 def load(name):

@@ -1,4 +1,4 @@
-"""torch.jit and torch.onnx: what runs as Python, and what raises. tests/jit has the tests of programs."""
+"""torch.jit: what runs as Python, and what raises. tests/jit has the tests of programs."""
 
 from contextlib import nullcontext
 
@@ -116,8 +116,6 @@ def test_isinstance(value, kind, answer):
 ABSENT = {
     "jit.CompilationUnit('')": "read from files only",
     "jit.enable_onednn_fusion(True)": "torch.compile",
-    "onnx.export(nn.Linear(1, 1), torch.ones(1, 1), 'x.onnx', verbose=True)": "torch.onnx.export is not implemented",
-    "onnx._export(None)": "torch.onnx.export is not implemented",
 }
 
 

@@ -141,3 +141,9 @@ def test_the_folder(writer, tmp_path, monkeypatch):
     writer.add_scalar("after", 1)  # a new file
     writer.close()
     assert len(list((tmp_path / "log").iterdir())) == 2
+
+
+def test_summary_has_hparams():
+    from rushlight.utils.tensorboard.summary import hparams
+
+    assert [type(part).__name__ for part in hparams({"a": 1}, {"m": 1.0})] == ["Summary"] * 3

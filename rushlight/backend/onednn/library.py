@@ -41,6 +41,12 @@ def reason_unavailable() -> str:
     return _open()[1]
 
 
+def version() -> str:
+    """The loaded library's version. Raises OneDNNError where there is none."""
+    found = load().dnnl_version().contents
+    return f"{found.major}.{found.minor}.{found.patch}"
+
+
 def load() -> ctypes.CDLL:
     """The library, its functions typed; raises OneDNNError with the reason where there is none."""
     library, reason = _open()

@@ -63,7 +63,7 @@ def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -
     except Exception as better:
         if _any_asks(tensors):
             return _asked(record, tensors, metadata)
-        numbers = tuple([number_in(m) for m in metadata])
+        numbers = tuple([dtypes.of_argument(number_in(m)) for m in metadata])
         if any(a is not b for a, b in zip(numbers, metadata, strict=True)):
             return call(record, tensors, numbers, error)
         better.__suppress_context__ = True  # what the fast path met says less

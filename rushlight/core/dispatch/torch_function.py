@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from ..locks import lock
+from ..own_code import FILES
 from ..tensor.tensor import Tensor
 from .entry import is_unspecialised
 from .op import OPS, Op
@@ -214,7 +215,9 @@ def activate() -> None:
     with _lock:
         if _active:
             return
-        methods = {n: f for n, f in vars(Tensor).items() if _is_asked(n) and isinstance(f, FunctionType)}
+        members = {n: f for n, f in vars(Tensor).items() if _is_asked(n) and isinstance(f, FunctionType)}
+        # a method that a program has put on Tensor is its own affair: torch knows nothing of it either
+        methods = {n: f for n, f in members.items() if f.__code__.co_filename.startswith(FILES)}
         for name, function in methods.items():
             _replace(function, _shown(name, function, methods))
         for name in _PROPERTIES:

@@ -172,6 +172,8 @@ def get_default_dtype() -> dtype:
 
 def set_default_dtype(d: dtype) -> None:
     """Set the floating type of tensors made from Python floats; `d` must be a floating type."""
+    if type(d) is type:
+        raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not isinstance(d, dtype):
         raise TypeError(f"invalid dtype object: {d!r}")
     if not d.is_floating_point:
@@ -198,12 +200,19 @@ def of_number(value: Any) -> dtype:
     raise TypeError(f"expected a number or a tensor, got {type(value).__name__}")
 
 
+def of_argument(value: Any) -> Any:
+    """What a `dtype` argument is for: the dtype of `int`, `float`, `bool` or `complex`, anything else as it is."""
+    return _PYTHON_TYPES.get(value, value) if type(value) is type else value
+
+
+_PYTHON_TYPES: dict[type, dtype] = {int: int64, float: float64, bool: bool_, complex: complex128}
 _INTEGER_ORDER = (uint8, int8, int16, int32, int64)
 _FLOAT_ORDER = (float32, float64)
 
 
 def promote_types(a: dtype, b: dtype) -> dtype:
     """The smallest type that holds both, by torch's table."""
+    a, b = of_argument(a), of_argument(b)
     if not isinstance(a, dtype) or not isinstance(b, dtype):
         wrong, name, place = (b, "type2", 2) if isinstance(a, dtype) else (a, "type1", 1)
         words = f"argument '{name}' (position {place}) must be torch.dtype, not {type(wrong).__name__}"
@@ -283,6 +292,7 @@ def _combine(high: dtype | None, low: dtype | None) -> dtype:
 
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether torch lets an in-place result of type `from_` be stored into `to`."""
+    from_, to = of_argument(from_), of_argument(to)
     if not isinstance(from_, dtype) or not isinstance(to, dtype):
         wrong, name, place = (to, "to", 2) if isinstance(from_, dtype) else (from_, "from_", 1)
         words = f"argument '{name}' (position {place}) must be torch.dtype, not {type(wrong).__name__}"

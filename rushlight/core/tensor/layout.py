@@ -84,7 +84,7 @@ class finfo:
     """The limits of a floating type: bits, eps, max, min, tiny, smallest_normal, resolution, dtype."""
 
     def __init__(self, type: dtypes.dtype | None = None):
-        d = type or dtypes.get_default_dtype()
+        d = dtypes.of_argument(type or dtypes.get_default_dtype())
         if not (d.is_floating_point or d.is_complex):
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d}'")
         d = d.to_real()
@@ -111,6 +111,7 @@ class iinfo:
     """The limits of an integer type: bits, max, min, dtype."""
 
     def __init__(self, type: dtypes.dtype):
+        type = dtypes.of_argument(type)
         if type.category != 1:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
         info = np.iinfo(type.numpy)

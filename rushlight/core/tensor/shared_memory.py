@@ -20,7 +20,7 @@ from .resizing import move, whole
 from .storage import address_of, storage_of
 from .tensor import Tensor, element_strides
 
-__all__ = ["Block", "block_of", "is_shared", "open_block", "share_memory_"]
+__all__ = ["Block", "block_of", "can_share", "is_shared", "open_block", "share_memory_"]
 
 _blocks: WeakValueDictionary[tuple[int, int], Block] = WeakValueDictionary()  # by the file's device and number
 
@@ -74,9 +74,14 @@ class _Shared(np.ndarray):
         self.block = getattr(source, "block", None)
 
 
+def can_share() -> bool:
+    """Whether the system has the anonymous memory files that blocks are."""
+    return hasattr(os, "memfd_create")
+
+
 def new_block(size: int) -> Block:
     """A block of zeros. Raises NotImplementedError where the system has no anonymous memory files."""
-    if not hasattr(os, "memfd_create"):
+    if not can_share():
         raise NotImplementedError("share_memory_() needs Linux's anonymous memory files, which this system lacks")
     descriptor = os.memfd_create("rushlight", os.MFD_CLOEXEC)
     os.ftruncate(descriptor, size)

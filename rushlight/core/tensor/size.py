@@ -32,7 +32,18 @@ class Size(tuple):
         return size_of(part) if isinstance(place, slice) else part
 
     def __add__(self, other):
-        return Size(tuple.__add__(self, tuple(other)))
+        if not isinstance(other, tuple):
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
+        traced = any(type(size) is not int for size in self)  # sizes that a trace computes again stay what they are
+        joined = tuple.__add__(self, other)
+        return size_of(joined) if traced else Size(joined)
+
+    def __radd__(self, other):
+        if not isinstance(other, tuple):
+            return NotImplemented
+        traced = any(type(size) is not int for size in self)
+        joined = tuple.__add__(other, self)
+        return size_of(joined) if traced else Size(joined)
 
     def __mul__(self, n):
         return size_of(tuple.__mul__(self, n))

@@ -100,6 +100,10 @@ class _Storage:
         """Whether other processes can see the memory."""
         return block_of(self._flat) is not None
 
+    def __sizeof__(self) -> int:
+        """The bytes of the object and of its memory."""
+        return object.__sizeof__(self) + self.nbytes()
+
     def is_pinned(self, device: Any = None) -> bool:
         """Whether the memory is locked for a device: False."""
         return False

@@ -11,6 +11,7 @@ from rushlight.core.device.devices import device as Device
 from rushlight.core.dispatch.aten.wrapper import wrapped_by
 from rushlight.core.dispatch.mode import no_grad
 from rushlight.core.tensor.dtype import dtype as DType
+from rushlight.core.tensor.dtype import of_argument
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.parameter import Parameter
 from rushlight.nn.swapping import swap_tensors
@@ -174,6 +175,7 @@ def _check_module_dtype(dtype: DType) -> None:
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, DType | None, bool, Any]:
     """The arguments of the three forms of ``to`` as (device, dtype, non_blocking, memory_format)."""
     memory_format = kwargs.pop("memory_format", None)
+    args, kwargs = tuple(map(of_argument, args)), {name: of_argument(value) for name, value in kwargs.items()}
     first = args[0] if args else None
     if isinstance(first, Tensor) or "tensor" in kwargs:
         given = _bind(("tensor", "non_blocking"), args, kwargs)

@@ -86,8 +86,9 @@ class DistributedDataParallel(Module):
         if init_sync:
             self._broadcast([t for n, t in module.state_dict(keep_vars=True).items() if n not in ignored])
         cap = _DEFAULT_BUCKET_MB if bucket_cap_mb is None else bucket_cap_mb
+        self._bucket_cap = int(cap * (1 << 20))
         names, parameters = [n for n, _ in named], [p for _, p in named]
-        object.__setattr__(self, "reducer", _reducer(parameters, names, self.process_group, int(cap * (1 << 20))))
+        object.__setattr__(self, "reducer", _reducer(parameters, names, self.process_group, self._bucket_cap))
 
     def _broadcast(self, tensors: list[Any]) -> None:
         """Take the values of the first process."""
@@ -146,6 +147,28 @@ class DistributedDataParallel(Module):
         """Another way to combine gradients. Raises NotImplementedError."""
         raise NotImplementedError("DistributedDataParallel.register_comm_hook() is not implemented")
 
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """What is known about this module's averaging, by the names of torch's own log; it measures no times."""
+        parameters = [
+            p for n, p in self.module.named_parameters() if p.requires_grad and n not in self.parameters_to_ignore
+        ]
+        size = sum(p.numel() * p.element_size() for p in parameters)
+        return {
+            "world_size": self.process_group.size(),
+            "rank": self.process_group.rank(),
+            "module_name": type(self.module).__name__,
+            "backend_name": "gloo",
+            "total_parameter_size_bytes": size,
+            "num_parameter_tensors": len(parameters),
+            "bucket_cap_bytes": self._bucket_cap,
+            "find_unused_parameters": int(self.find_unused_parameters),
+            "gradient_as_bucket_view": int(self.gradient_as_bucket_view),
+            "broadcast_buffers": int(self.broadcast_buffers),
+            "device_ids": "",
+            "output_device": -1,
+            "is_multi_device_module": 0,
+        }
+
     def _set_static_graph(self) -> None:
         self.static_graph = True
 
@@ -164,8 +187,7 @@ class DistributedDataParallel(Module):
         self.process_group = _distributed().world.default_group()
         named = [(n, p) for n, p in self.module.named_parameters() if p.requires_grad]
         names, parameters = [n for n, _ in named], [p for _, p in named]
-        cap = _DEFAULT_BUCKET_MB * (1 << 20)
-        object.__setattr__(self, "reducer", _reducer(parameters, names, self.process_group, cap))
+        object.__setattr__(self, "reducer", _reducer(parameters, names, self.process_group, self._bucket_cap))
 
 
 def _distributed() -> Any:

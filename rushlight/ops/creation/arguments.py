@@ -51,10 +51,9 @@ def numpy_type(dtype: Any, default: dtypes.dtype) -> np.dtype:
     """NumPy's type for a user's `dtype` argument, that of `default` for None. TypeError for anything else."""
     if dtype is None:
         return default.numpy
-    if isinstance(dtype, dtypes.dtype):
-        return dtype.numpy
-    if dtype in (float, int, bool):
-        return {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_}[dtype].numpy
+    kind = dtypes.of_argument(dtype)
+    if isinstance(kind, dtypes.dtype):
+        return kind.numpy
     raise TypeError(f"{_caller()}argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
 
 

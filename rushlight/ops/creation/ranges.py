@@ -70,7 +70,16 @@ def _default(start: Any, end: Any, dtype: Any, name: str) -> dtypes.dtype:
 
 @composite()
 def arange(
-    start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+    start=None,
+    end=None,
+    step=1,
+    *,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
 ):
     """The numbers start, start + step, ... below `end`; `arange(end)` starts at 0.
 
@@ -98,8 +107,10 @@ def arange(
         return fresh(np.arange(start), requires_grad)
     check_options(layout, pin_memory)
     start, end, step = _number(start), _number(end), _number(step)
+    if start is None or end is None:
+        start, end = 0, start if end is None else end
     if end is None:
-        start, end = 0, start
+        raise TypeError('arange() missing 1 required positional arguments: "end"')
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:

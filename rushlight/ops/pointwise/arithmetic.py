@@ -325,11 +325,11 @@ floor_divide = binary(
 )
 _div_floor = binary(
     "div.floor", _floor_quotient, zero_rule, zero_rule, "The quotient rounded down.", export=False,
-    inplace=False, node="DivBackward2", unrounded="other",
+    inplace=False, node="DivBackward2", unrounded="other", numbers=True,
 )  # fmt: skip
 _div_trunc = binary(
     "div.trunc", _trunc_quotient, zero_rule, zero_rule, "The quotient rounded to zero.", export=False,
-    inplace=False, node="DivBackward2",
+    inplace=False, node="DivBackward2", numbers=True,
 )  # fmt: skip
 _ROUNDED = {"floor": _div_floor, "trunc": _div_trunc}
 

@@ -156,7 +156,7 @@ def pow(input, exponent, *, out=None):
     >>> pow(2, tensor([1, 10]))
     tensor([   2, 1024])
     """
-    if not are_operands((input, exponent)):
+    if not are_operands((input, exponent)) or not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
         got = f"({type(input).__name__}, {type(exponent).__name__})"
         raise TypeError(f"pow() received an invalid combination of arguments - got {got}, expected tensors or numbers")
     if isinstance(exponent, Tensor):

@@ -124,7 +124,8 @@ def moved(t: Tensor, where: Backend | None) -> Tensor:
 @composite(method=True, function=False)
 def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
     """The tensor as another type or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`."""
-    for a in args:
+    dtype = dtypes.of_argument(dtype)
+    for a in map(dtypes.of_argument, args):
         if isinstance(a, dtypes.dtype):
             dtype = a
         elif isinstance(a, Tensor):

@@ -95,8 +95,11 @@ def _view_dtype(input, /, dtype):
 @composite(method=True, function=False)
 def view(self, *shape, dtype=None, size=None):
     """The same memory in another shape (one entry may be -1) or as another type. Raises where it takes a copy."""
-    if dtype is None and size is None and shape and type(shape[0]) is not dtypes.dtype:
+    if dtype is None and size is None and shape and type(shape[0]) not in (dtypes.dtype, type):
         return _view(self, *shape)
+    if shape and type(shape[0]) is type:
+        shape = (dtypes.of_argument(shape[0]),)
+    dtype = dtypes.of_argument(dtype)
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
         return _view_dtype(self, dtype or shape[0])
     if size is None:

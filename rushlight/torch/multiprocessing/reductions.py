@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from multiprocessing import reduction
+from pickle import HIGHEST_PROTOCOL
 from typing import Any
 
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.shared_memory import block_of, description, open_block, share_memory_, tensor_on
+from ...core.tensor.shared_memory import block_of, can_share, description, open_block, share_memory_, tensor_on
 from ...core.tensor.tensor import Tensor
+from ...core.warn import warn_once
 from ...nn.parameter import Buffer, Parameter
 from ...ops import empty
 
@@ -36,6 +38,12 @@ def reduce_tensor(tensor: Tensor) -> tuple:
             "process boundaries.  If you just want to transfer the data, call detach() on the tensor before serializing "
             "(e.g., putting it on the queue)."
         )
+    if not (can_share() and reduction.HAVE_SEND_HANDLE):
+        warn_once(
+            "This system has no anonymous memory files, so a tensor travels to another process as a copy: what one process "
+            "writes into it the other does not see"
+        )
+        return tensor.__reduce_ex__(HIGHEST_PROTOCOL)
     share_memory_(tensor)
     block = block_of(tensor._array)
     arguments = (tensor.requires_grad, dict(tensor.__dict__))

@@ -1,8 +1,10 @@
 """`torch.utils.collect_env`, and the command `rushlight env`: what is installed, as text for a bug report."""
 
 import os
+import sys
 
 from ...backend import isa
+from ...backend.onednn import library, threads
 
 __all__ = ["get_pretty_env_info", "main", "print_environment", "version"]
 
@@ -15,7 +17,9 @@ _LIBRARIES = {
     "onednn-cpu-gomp": "fast convolutions, max pooling and matrix products",
     "llvmlite": "native code for whole steps",
     "matplotlib": "the pictures in the examples",
+    "onnx": "torch.onnx.export",
 }
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RUSHLIGHT_JIT", "RUSHLIGHT_ISA")
 
 
 def print_environment():
@@ -28,6 +32,10 @@ def print_environment():
         ("platform", platform.platform()),
         ("cpus", str(os.cpu_count())),
         ("instruction set", _instruction_set()),
+        ("threads", _threads()),
+        ("oneDNN", library.reason_unavailable() or f"loads ({library.version()})"),
+        ("native code", _native_code()),
+        ("torch", _shadowed()),
     ]
     rows += [(name, version(name) or f"not installed ({purpose})") for name, purpose in _LIBRARIES.items()]
     for name, value in rows:
@@ -38,6 +46,33 @@ def _instruction_set():
     """What native code uses, and whether RUSHLIGHT_ISA has a say in it."""
     cap = isa.cap()
     return isa.effective() + (f" (RUSHLIGHT_ISA={cap.name}; the processor has {isa.of_processor()})" if cap else "")
+
+
+def _threads():
+    """How many threads an operator uses, and the variables that say so."""
+    set_by = [f"{name}={os.environ[name]}" for name in _THREAD_VARIABLES if name in os.environ]
+    return f"{threads.get_num_threads()}" + (f" ({', '.join(set_by)})" if set_by else "")
+
+
+def _native_code():
+    """Whether llvmlite, which makes it, can be imported."""
+    try:
+        import llvmlite.binding as llvm
+
+        return f"LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
+    except Exception as error:  # the library is there and does not load
+        return f"none: llvmlite does not load ({type(error).__name__}: {error})"
+
+
+def _shadowed():
+    """The installed torch that the alias hides, if there is one: looked for in the paths, and not imported."""
+    from importlib.machinery import PathFinder
+
+    for folder in sys.path:
+        spec = PathFinder.find_spec("torch", [folder])
+        if spec is not None and spec.submodule_search_locations:
+            return f"{version('torch') or 'unknown version'} in {folder}; `rushlight run` takes Rushlight instead"
+    return "not installed"
 
 
 def version(distribution):

@@ -12,7 +12,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from rushlight.core.tensor.tensor import Tensor
 
 from .images import make_np
-from .summary import metadata
+from .plugins import metadata
 
 __all__ = ["hparams"]
 

@@ -8,19 +8,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
+from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 
 from rushlight.core.tensor import dtype as dtypes
 
+from .hparams import hparams
 from .images import frames_of, make_np, png, to_bytes, to_rows
+from .plugins import metadata
 
 __all__ = [
     "audio",
     "custom_scalars",
     "histogram",
     "histogram_raw",
+    "hparams",
     "image",
     "image_boxes",
     "mesh",
@@ -32,11 +35,6 @@ __all__ = [
     "text",
     "video",
 ]
-
-
-def metadata(plugin: str, content: bytes = b"") -> Any:
-    """Which part of TensorBoard shows the entry."""
-    return SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name=plugin, content=content))
 
 
 def _one(tag: str, **fields: Any) -> Any:

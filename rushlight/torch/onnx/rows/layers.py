@@ -1,0 +1,376 @@
+"""Products, convolutions, pooling, normalisation, embeddings, attention and resizing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .... import ops
+from ....core.tensor import dtype as dtypes
+from ....core.tensor.tensor import Tensor
+from ..graph import Builder, CannotExport, Item, plain
+
+__all__ = ["ROWS"]
+
+# ------------------------------------------------------------------------------------------ products
+
+
+def matmul(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+    return g.emit("MatMul", g.name(x), g.name(y))
+
+
+def linear(g: Builder, out: Tensor, x: Item, weight: Item, bias: Item) -> str:
+    if x.value.ndim == 2 and weight.value.ndim == 2:
+        more = [] if bias.value is None else [g.name(bias)]
+        return g.emit("Gemm", g.name(x), g.name(weight), *more, transB=1)
+    name = g.emit("MatMul", g.name(x), g.emit("Transpose", g.name(weight), perm=list(range(weight.value.ndim))[::-1]))
+    return name if bias.value is None else g.emit("Add", name, g.name(bias))
+
+
+def addmm(g: Builder, out: Tensor, x: Item, a: Item, b: Item, beta: Item, alpha: Item) -> str:
+    options = {"beta": float(plain(beta)), "alpha": float(plain(alpha))}
+    return g.emit("Gemm", g.name(a), g.name(b), g.name(x), **options)
+
+
+def baddbmm(g: Builder, out: Tensor, x: Item, a: Item, b: Item, beta: Item, alpha: Item) -> str:
+    product = g.emit("MatMul", g.name(a), g.name(b))
+    product = g.emit("Mul", product, g.name(alpha, out.dtype)) if plain(alpha) != 1 else product
+    if plain(beta) == 0:
+        return product
+    first = g.emit("Mul", g.name(x), g.name(beta, out.dtype)) if plain(beta) != 1 else g.name(x)
+    return g.emit("Add", first, product)
+
+
+def einsum(g: Builder, out: Tensor, equation: Item, operands: Item, *rest: Item) -> str:
+    return g.emit("Einsum", *[g.name(o) for o in operands.value], equation=plain(equation).replace(" ", ""))
+
+
+def outer(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+    return g.emit("Mul", g.emit("Unsqueeze", g.name(x), g.constant([1])), g.name(y))
+
+
+# ------------------------------------------------------------------------------------------ convolution and pooling
+
+
+def convolution(g: Builder, out: Tensor, x: Item, weight: Item, bias: Item, *options: Item) -> str:
+    stride, padding, dilation, transposed, output_padding, groups = [plain(o) for o in options[:6]]
+    n = weight.value.ndim - 2
+    wide = [list(v) * n if len(v) == 1 else list(v) for v in (stride, padding, dilation, output_padding)]
+    name = g.name(x)
+    alone = x.value.ndim == n + 1
+    if alone:
+        name = g.emit("Unsqueeze", name, g.constant([0]))
+    more: dict[str, Any] = {"output_padding": wide[3]} if transposed else {}
+    inputs = [name, g.name(weight), *([] if bias.value is None else [g.name(bias)])]
+    name = g.emit(
+        "ConvTranspose" if transposed else "Conv",
+        *inputs,
+        strides=wide[0],
+        pads=wide[1] * 2,
+        dilations=wide[2],
+        group=groups,
+        **more,
+    )
+    return g.emit("Squeeze", name, g.constant([0])) if alone else name
+
+
+def conv(n: int, transposed: bool = False) -> Callable:
+    """A row of `conv1d` to `conv3d` and of their transposed forms."""
+
+    def row(g: Builder, out: Tensor, x: Item, weight: Item, bias: Item, *o: Item) -> str:
+        if transposed:
+            stride, padding, output_padding, groups, dilation = o
+        else:
+            (stride, padding, dilation, groups), output_padding = o, Item([0])
+        if isinstance(plain(padding), str):
+            raise CannotExport(f"padding={plain(padding)!r}")
+        return convolution(g, out, x, weight, bias, stride, padding, dilation, Item(transposed), output_padding, groups)
+
+    return row
+
+
+def convolution_mode(g: Builder, out: Tensor, x: Item, weight: Item, bias: Item, *options: Item) -> str:
+    stride, padding, dilation, groups = options
+    n = weight.value.ndim - 2
+    if plain(padding) == "valid":
+        return convolution(g, out, x, weight, bias, stride, Item([0]), dilation, Item(False), Item([0]), groups)
+    total = [d * (k - 1) for d, k in zip(_spread(plain(dilation), n), weight.value.shape[2:], strict=True)]
+    zeros = [0, 0]
+    pads = [*zeros, *[t // 2 for t in total], *zeros, *[t - t // 2 for t in total]]
+    if x.value.ndim == n + 1:
+        raise CannotExport("padding='same' of an example without a batch")
+    wide = Item(x.value, g.emit("Pad", g.name(x), g.constant(pads)))
+    return convolution(g, out, wide, weight, bias, stride, Item([0]), dilation, Item(False), Item([0]), groups)
+
+
+def _spread(value: Any, n: int) -> list[int]:
+    value = [value] if isinstance(value, int) else list(value)
+    return value * n if len(value) == 1 else value
+
+
+def _batched(g: Builder, x: Item, n: int, make: Callable[[str], Any]) -> Any:
+    """`make(name)` of a batch; one example alone is a batch of one."""
+    if x.value.ndim == n + 2:
+        return make(g.name(x))
+    made = make(g.emit("Unsqueeze", g.name(x), g.constant([0])))
+    names = [g.emit("Squeeze", name, g.constant([0])) for name in (made if isinstance(made, list) else [made])]
+    return names if isinstance(made, list) else names[0]
+
+
+def max_pool(n: int, places: bool = False) -> Callable:
+    """A row of `max_pool1d` to `max_pool3d`, with the places or without."""
+
+    def row(g: Builder, out: Any, x: Item, *options: Item) -> Any:
+        kernel, stride, padding, dilation = [_spread(plain(o), n) for o in options[:4]]
+        if places:
+            raise CannotExport("the places of the maxima")
+        attributes = {
+            "kernel_shape": kernel,
+            "strides": stride or kernel,
+            "pads": padding * 2,
+            "dilations": dilation,
+            "ceil_mode": int(plain(options[4])),
+        }
+        return _batched(g, x, n, lambda name: g.emit("MaxPool", name, **attributes))
+
+    return row
+
+
+def avg_pool(n: int) -> Callable:
+    """A row of `avg_pool1d` to `avg_pool3d`."""
+
+    def row(g: Builder, out: Tensor, x: Item, *options: Item) -> str:
+        kernel, stride, padding = [_spread(plain(o), n) for o in options[:3]]
+        ceil, include = plain(options[3]), plain(options[4])
+        if len(options) > 5 and plain(options[5]) is not None:
+            raise CannotExport("divisor_override")
+        if ceil and g.opset < 19:
+            raise CannotExport("ceil_mode=True before opset 19")
+        attributes = {
+            "kernel_shape": kernel,
+            "strides": stride or kernel,
+            "pads": padding * 2,
+            "ceil_mode": int(ceil),
+            "count_include_pad": int(include),
+        }
+        return _batched(g, x, n, lambda name: g.emit("AveragePool", name, **attributes))
+
+    return row
+
+
+def adaptive(n: int, kind: str) -> Callable:
+    """A row of adaptive pooling: of everything, of equal windows, or, for means, products with fixed weights."""
+
+    def row(g: Builder, out: Any, x: Item, target: Item) -> Any:
+        sizes, inside = _spread(plain(target), n), list(x.value.shape[-n:])
+        first = out if isinstance(out, Tensor) else out[0]
+        wanted = list(first.shape[-n:])
+        if all(size == 1 for size in sizes):
+            return _batched(g, x, n, lambda name: g.emit(f"Global{kind}Pool", name))
+        if all(a % b == 0 for a, b in zip(inside, wanted, strict=True)):
+            window = [a // b for a, b in zip(inside, wanted, strict=True)]
+            return _batched(g, x, n, lambda name: g.emit(f"{kind}Pool", name, kernel_shape=window, strides=window))
+        if kind == "Max":
+            raise CannotExport("windows of different sizes")
+        name = g.name(x)
+        for i, (a, b) in enumerate(zip(inside, wanted, strict=True)):
+            axes = list(range(x.value.ndim))
+            at = x.value.ndim - n + i
+            axes[at], axes[-1] = axes[-1], axes[at]
+            turned = name if at == len(axes) - 1 else g.emit("Transpose", name, perm=axes)
+            turned = g.emit("MatMul", turned, g.constant(_means(a, b), first.dtype))
+            name = turned if at == len(axes) - 1 else g.emit("Transpose", turned, perm=axes)
+        return name
+
+    return row
+
+
+def _means(size: int, target: int) -> Tensor:
+    """The weights (size, target) of the mean over each of `target` windows of `size` places."""
+    rows = [[0.0] * target for _ in range(size)]
+    for j in range(target):
+        start, end = j * size // target, -(-(j + 1) * size // target)
+        for i in range(start, end):
+            rows[i][j] = 1 / (end - start)
+    return ops.tensor(rows)
+
+
+# ------------------------------------------------------------------------------------------ normalisation
+
+
+def batch_norm(g: Builder, out: Tensor, x: Item, weight: Item, bias: Item, mean: Item, var: Item, *rest: Item) -> str:
+    train, _, eps = [plain(o) for o in rest[:3]]
+    if train or mean.value is None:
+        raise CannotExport("statistics of the batch: call model.eval() first")
+    channels = x.value.shape[1]
+    ones, zeros = ops.ones(channels, dtype=out.dtype), ops.zeros(channels, dtype=out.dtype)
+    parts = [
+        g.constant(ones) if weight.value is None else g.name(weight),
+        g.constant(zeros) if bias.value is None else g.name(bias),
+        g.name(mean),
+        g.name(var),
+    ]
+    return g.emit("BatchNormalization", g.name(x), *parts, epsilon=float(eps))
+
+
+def layer_norm(g: Builder, out: Tensor, x: Item, shape: Item, weight: Item, bias: Item, eps: Item, *rest: Item) -> str:
+    normalized = list(plain(shape))
+    scale = g.constant(ops.ones(normalized, dtype=out.dtype)) if weight.value is None else g.name(weight)
+    more = [] if bias.value is None else [g.name(bias)]
+    return g.emit("LayerNormalization", g.name(x), scale, *more, axis=-len(normalized), epsilon=float(plain(eps)))
+
+
+def rms_norm(g: Builder, out: Tensor, x: Item, shape: Item, weight: Item, eps: Item) -> str:
+    axes = g.constant([-1 - i for i in range(len(plain(shape)))])
+    smallest = 2.0**-52 if out.dtype is dtypes.float64 else 2.0**-23
+    least = smallest if plain(eps) is None else float(plain(eps))
+    name = g.name(x)
+    mean = g.emit("ReduceMean", g.emit("Mul", name, name), axes, keepdims=1)
+    name = g.emit("Div", name, g.emit("Sqrt", g.emit("Add", mean, g.constant(least, out.dtype))))
+    return name if weight.value is None else g.emit("Mul", name, g.name(weight))
+
+
+def group_norm(g: Builder, out: Tensor, x: Item, groups: Item, weight: Item, bias: Item, eps: Item, *rest: Item) -> str:
+    count, channels, n = plain(groups), x.value.shape[1], x.value.ndim
+    shape = g.shape_of(x)
+    grouped = g.emit("Reshape", g.name(x), g.constant([0, count, -1]))
+    scale, shift = ops.ones(count, dtype=out.dtype), ops.zeros(count, dtype=out.dtype)
+    name = g.emit("InstanceNormalization", grouped, g.constant(scale), g.constant(shift), epsilon=float(plain(eps)))
+    name = g.emit("Reshape", name, shape)
+    wide = [channels, *[1] * (n - 2)]
+    for item, kind in ((weight, "Mul"), (bias, "Add")):
+        if item.value is not None:
+            name = g.emit(kind, name, g.emit("Reshape", g.name(item), g.constant(wide)))
+    return name
+
+
+def instance_norm(
+    g: Builder, out: Tensor, x: Item, weight: Item, bias: Item, mean: Item, var: Item, *rest: Item
+) -> str:
+    if not plain(rest[0]):
+        return batch_norm(g, out, x, weight, bias, mean, var, Item(False), *rest[1:])
+    channels = x.value.shape[1]
+    scale = g.constant(ops.ones(channels, dtype=out.dtype)) if weight.value is None else g.name(weight)
+    shift = g.constant(ops.zeros(channels, dtype=out.dtype)) if bias.value is None else g.name(bias)
+    return g.emit("InstanceNormalization", g.name(x), scale, shift, epsilon=float(plain(rest[2])))
+
+
+# ------------------------------------------------------------------------------------------ embeddings and attention
+
+
+def embedding(g: Builder, out: Tensor, weight: Item, indices: Item, *rest: Item) -> str:
+    return g.emit("Gather", g.name(weight), g.name(indices), axis=0)
+
+
+def attention(
+    g: Builder, out: Tensor, q: Item, k: Item, v: Item, mask: Item, p: Item, causal: Item, *rest: Item
+) -> str:
+    if plain(p):
+        raise CannotExport("dropout that trains: call model.eval() first")
+    scale, grouped = [plain(o) for o in (*rest, Item(None), Item(False))[:2]]
+    if grouped and q.value.shape[-3] != k.value.shape[-3]:
+        raise CannotExport("enable_gqa=True")
+    kind, n = out.dtype, k.value.ndim
+    factor = g.constant(1 / math.sqrt(q.value.shape[-1]) if scale is None else float(scale), kind)
+    turned = g.emit("Transpose", g.name(k), perm=[*range(n - 2), n - 1, n - 2])
+    scores = g.emit("MatMul", g.emit("Mul", g.name(q), factor), turned)
+    if plain(causal):
+        scores = g.emit("Add", scores, _causal(g, q, k, kind))
+    elif mask.value is not None and mask.value.dtype is dtypes.bool_:
+        scores = g.emit("Where", g.name(mask), scores, g.constant(-math.inf, kind))
+    elif mask.value is not None:
+        scores = g.emit("Add", scores, g.name(mask))
+    return g.emit("MatMul", g.emit("Softmax", scores, axis=-1), g.name(v))
+
+
+def _causal(g: Builder, q: Item, k: Item, kind: dtypes.dtype) -> str:
+    """0 on and below the diagonal, -inf above."""
+    shape = g.emit("Concat", g.size_of(q, -2), g.size_of(k, -2), axis=0)
+    return g.emit("Trilu", g.emit("Expand", g.constant(-math.inf, kind), shape), g.constant(1), upper=1)
+
+
+# ------------------------------------------------------------------------------------------ resizing
+
+
+def upsample(mode: str) -> Callable:
+    """A row of `upsample_*`: the input, sizes or None, align_corners where the mode has it, and factors or None."""
+
+    def row(g: Builder, out: Tensor, x: Item, sizes: Item, *rest: Item) -> str:
+        align = bool(plain(rest[0])) if mode != "nearest" else False
+        factors = [plain(o) for o in rest[mode != "nearest" :]]
+        factors = list(factors[0]) if factors and isinstance(factors[0], (list, tuple)) else factors
+        n = x.value.ndim - 2
+        options: dict[str, Any] = {"mode": mode}
+        if mode == "nearest":
+            options |= {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+        else:
+            options["coordinate_transformation_mode"] = "align_corners" if align else "pytorch_half_pixel"
+        if mode == "cubic":
+            options["cubic_coeff_a"] = -0.75
+        if factors and all(f is not None for f in factors):
+            scales = g.constant([1.0, 1.0, *map(float, factors)], dtypes.float32)
+            return g.emit("Resize", g.name(x), "", scales, **options)
+        target = [g.constant([size]) for size in out.shape[2:]]
+        if sizes.value is not None and not sizes.is_constant:
+            target = [g.sizes(sizes)]
+        parts = [g.size_of(x, 0), g.size_of(x, 1), *target]
+        assert n
+        return g.emit("Resize", g.name(x), "", "", g.emit("Concat", *parts, axis=0), **options)
+
+    return row
+
+
+def pixel_shuffle(g: Builder, out: Tensor, x: Item, factor: Item) -> str:
+    return g.emit("DepthToSpace", g.name(x), blocksize=plain(factor), mode="CRD")
+
+
+def pixel_unshuffle(g: Builder, out: Tensor, x: Item, factor: Item) -> str:
+    r = plain(factor)
+    _, c, h, w = x.value.shape
+    if g.dynamic:
+        raise CannotExport("sizes that may change")
+    name = g.emit("Reshape", g.name(x), g.constant([-1, c, h // r, r, w // r, r]))
+    return g.emit("Reshape", g.emit("Transpose", name, perm=[0, 1, 3, 5, 2, 4]), g.constant(list(out.shape)))
+
+
+def channel_shuffle(g: Builder, out: Tensor, x: Item, groups: Item) -> str:
+    n, shape = plain(groups), g.shape_of(x)
+    name = g.emit("Reshape", g.name(x), g.constant([0, n, x.value.shape[1] // n, -1]))
+    return g.emit("Reshape", g.emit("Transpose", name, perm=[0, 2, 1, 3]), shape)
+
+
+def glu(g: Builder, out: Tensor, x: Item, dim: Item) -> str:
+    half = out.shape[plain(dim)]
+    a, b = g.several("Split", [g.name(x), g.constant([half, half])], 2, axis=plain(dim))
+    return g.emit("Mul", a, g.emit("Sigmoid", b))
+
+
+def grid_sample(g: Builder, out: Tensor, x: Item, grid: Item, mode: Item, pad: Item, align: Item) -> str:
+    modes = ("linear", "nearest", "cubic") if g.opset >= 20 else ("bilinear", "nearest", "bicubic")
+    pads = ("zeros", "border", "reflection")
+    options = {"mode": modes[plain(mode)], "padding_mode": pads[plain(pad)], "align_corners": int(bool(plain(align)))}
+    return g.emit("GridSample", g.name(x), g.name(grid), **options)
+
+
+def one_hot(g: Builder, out: Tensor, x: Item, classes: Item) -> str:
+    if plain(classes) < 0:
+        raise CannotExport("a number of classes that depends on the values")
+    return g.emit("OneHot", g.name(x), g.constant([plain(classes)]), g.constant([0, 1]))
+
+
+ROWS: dict[str, Callable] = {
+    "matmul": matmul, "mm": matmul, "bmm": matmul, "mv": matmul, "dot": matmul, "linear": linear, "addmm": addmm,
+    "baddbmm": baddbmm, "einsum": einsum, "outer": outer,
+    "_convolution": convolution, "convolution": convolution, "_convolution_mode": convolution_mode, "conv1d": conv(1), "conv2d": conv(2), "conv3d": conv(3),
+    "conv_transpose1d": conv(1, True), "conv_transpose2d": conv(2, True), "conv_transpose3d": conv(3, True),
+    **{f"max_pool{n}d": max_pool(n) for n in (1, 2, 3)}, **{f"avg_pool{n}d": avg_pool(n) for n in (1, 2, 3)},
+    **{f"max_pool{n}d_with_indices": max_pool(n, places=True) for n in (1, 2, 3)},
+    **{f"adaptive_avg_pool{n}d": adaptive(n, "Average") for n in (1, 2, 3)},
+    "batch_norm": batch_norm, "layer_norm": layer_norm, "rms_norm": rms_norm, "group_norm": group_norm,
+    "instance_norm": instance_norm, "embedding": embedding, "scaled_dot_product_attention": attention,
+    **{f"upsample_nearest{n}d": upsample("nearest") for n in (1, 2, 3)}, "upsample_linear1d": upsample("linear"),
+    "upsample_bilinear2d": upsample("linear"), "upsample_trilinear3d": upsample("linear"),
+    "upsample_bicubic2d": upsample("cubic"), "pixel_shuffle": pixel_shuffle, "pixel_unshuffle": pixel_unshuffle,
+    "channel_shuffle": channel_shuffle, "glu": glu, "grid_sampler": grid_sample, "one_hot": one_hot,
+}  # fmt: skip

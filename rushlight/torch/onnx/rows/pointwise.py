@@ -1,0 +1,285 @@
+"""Arithmetic, comparisons and activations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .... import ops
+from ....core.tensor import dtype as dtypes
+from ....core.tensor.tensor import Tensor
+from ..graph import Builder, CannotExport, Item, plain
+
+__all__ = ["ROWS"]
+
+
+def same(kind: str, **attributes: Any) -> Callable:
+    """A row of an ONNX operator that does the same; integers are cast to the result's type before."""
+    return lambda g, out, x, *rest: g.emit(kind, g.name(x, out.dtype), **attributes)
+
+
+def binary(kind: str) -> Callable:
+    """A row of arithmetic, in the result's type."""
+    return lambda g, out, x, y, *rest: g.emit(kind, g.name(x, out.dtype), g.name(y, out.dtype))
+
+
+def comparison(kind: str, negated: bool = False) -> Callable:
+    """A row of a comparison, in the type that both operands have in common."""
+
+    def row(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+        common = common_type(x, y)
+        if common is dtypes.bool_ and kind != "Equal":
+            common = dtypes.int32
+        name = g.emit(kind, g.name(x, common), g.name(y, common))
+        return g.emit("Not", name) if negated else name
+
+    return row
+
+
+def common_type(x: Item, y: Item) -> dtypes.dtype:
+    """The type in which torch compares two operands, of which one may be a number."""
+    return ops.result_type(x.value, y.value)
+
+
+def logical(kind: str) -> Callable:
+    """A row on truth values."""
+    return lambda g, out, x, y: g.emit(kind, g.name(x, dtypes.bool_), g.name(y, dtypes.bool_))
+
+
+def bitwise(kind: str) -> Callable:
+    """A row on bits, or on truth values."""
+
+    def row(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+        name = kind if out.dtype is dtypes.bool_ else f"Bitwise{kind}"
+        return g.emit(name, g.name(x, out.dtype), g.name(y, out.dtype))
+
+    return row
+
+
+def _scaled(g: Builder, name: str, alpha: Item, kind: dtypes.dtype) -> str:
+    value = plain(alpha)
+    return name if value == 1 else g.emit("Mul", name, g.constant(value, kind))
+
+
+def add(g: Builder, out: Tensor, x: Item, y: Item, alpha: Item) -> str:
+    if out.dtype is dtypes.bool_:
+        return g.emit("Or", g.name(x), g.name(y, dtypes.bool_))
+    return g.emit("Add", g.name(x, out.dtype), _scaled(g, g.name(y, out.dtype), alpha, out.dtype))
+
+
+def sub(g: Builder, out: Tensor, x: Item, y: Item, alpha: Item) -> str:
+    return g.emit("Sub", g.name(x, out.dtype), _scaled(g, g.name(y, out.dtype), alpha, out.dtype))
+
+
+def rsub(g: Builder, out: Tensor, x: Item, y: Item, alpha: Item) -> str:
+    return sub(g, out, y, x, alpha)
+
+
+def mul(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+    kind = "And" if out.dtype is dtypes.bool_ else "Mul"
+    return g.emit(kind, g.name(x, out.dtype), g.name(y, out.dtype))
+
+
+def div(g: Builder, out: Tensor, x: Item, y: Item, rounding: Item | None = None) -> str:
+    how = None if rounding is None else rounding.value
+    if how is None or out.dtype.is_floating_point:
+        name = g.emit("Div", g.name(x, out.dtype), g.name(y, out.dtype))
+        if how is None:
+            return name
+        if how == "floor":
+            return g.emit("Floor", name)
+        return g.emit("Mul", g.emit("Sign", name), g.emit("Floor", g.emit("Abs", name)))
+    if how == "floor":
+        return floor_divide(g, out, x, y)
+    return g.emit("Div", g.name(x, out.dtype), g.name(y, out.dtype))  # integers: ONNX cuts towards zero
+
+
+def floor_divide(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+    a, b = g.name(x, out.dtype), g.name(y, out.dtype)
+    if out.dtype.is_floating_point:
+        return g.emit("Floor", g.emit("Div", a, b))
+    rest = g.emit("Mod", a, b)  # has the sign of b
+    return g.emit("Div", g.emit("Sub", a, rest), b)
+
+
+def remainder(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+    a, b = g.name(x, out.dtype), g.name(y, out.dtype)
+    if not out.dtype.is_floating_point:
+        return g.emit("Mod", a, b)
+    return g.emit("Sub", a, g.emit("Mul", g.emit("Floor", g.emit("Div", a, b)), b))
+
+
+def pow(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+    return g.emit("Pow", g.name(x, out.dtype), g.name(y, out.dtype))
+
+
+def rsqrt(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("Reciprocal", g.emit("Sqrt", g.name(x, out.dtype)))
+
+
+def _of_two(g: Builder, kind: dtypes.dtype, value: float) -> str:
+    return g.constant(value, kind)
+
+
+def gelu(g: Builder, out: Tensor, x: Item, approximate: Item) -> str:
+    a, kind = g.name(x), out.dtype
+    if g.opset >= 20:
+        return g.emit("Gelu", a, approximate=plain(approximate))
+    if plain(approximate) == "tanh":
+        cube = g.emit("Mul", g.emit("Mul", a, a), a)
+        inner = g.emit("Add", a, g.emit("Mul", cube, g.constant(0.044715, kind)))
+        inner = g.emit("Tanh", g.emit("Mul", inner, g.constant(math.sqrt(2 / math.pi), kind)))
+    else:
+        inner = g.emit("Erf", g.emit("Mul", a, g.constant(math.sqrt(0.5), kind)))
+    return g.emit("Mul", g.emit("Mul", a, g.constant(0.5, kind)), g.emit("Add", inner, g.constant(1.0, kind)))
+
+
+def silu(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("Mul", g.name(x), g.emit("Sigmoid", g.name(x)))
+
+
+def hardswish(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("HardSwish", g.name(x))
+
+
+def clamp(g: Builder, out: Tensor, x: Item, low: Item, high: Item) -> str:
+    if any(isinstance(bound.value, Tensor) and bound.value.ndim for bound in (low, high)):
+        name = g.name(x, out.dtype)
+        name = name if low.value is None else g.emit("Max", name, g.name(low, out.dtype))
+        return name if high.value is None else g.emit("Min", name, g.name(high, out.dtype))
+    return g.emit("Clip", g.name(x, out.dtype), g.optional(low, out.dtype), g.optional(high, out.dtype))
+
+
+def clamp_min(g: Builder, out: Tensor, x: Item, low: Item) -> str:
+    return clamp(g, out, x, low, Item(None))
+
+
+def clamp_max(g: Builder, out: Tensor, x: Item, high: Item) -> str:
+    return clamp(g, out, x, Item(None), high)
+
+
+def relu6(g: Builder, out: Tensor, x: Item) -> str:
+    return clamp(g, out, x, Item(0.0), Item(6.0))
+
+
+def leaky_relu(g: Builder, out: Tensor, x: Item, slope: Item) -> str:
+    return g.emit("LeakyRelu", g.name(x), alpha=float(plain(slope)))
+
+
+def elu(g: Builder, out: Tensor, x: Item, alpha: Item, scale: Item, input_scale: Item) -> str:
+    if plain(scale) == 1 and plain(input_scale) == 1:
+        return g.emit("Elu", g.name(x), alpha=float(plain(alpha)))
+    raise CannotExport("a scale other than 1")
+
+
+def softplus(g: Builder, out: Tensor, x: Item, beta: Item, threshold: Item) -> str:
+    if plain(beta) == 1:
+        return g.emit("Softplus", g.name(x))
+    b = g.constant(float(plain(beta)), out.dtype)
+    return g.emit("Div", g.emit("Softplus", g.emit("Mul", g.name(x), b)), b)
+
+
+def prelu(g: Builder, out: Tensor, x: Item, weight: Item) -> str:
+    w = weight.value
+    if w.numel() > 1 and x.value.ndim > 2:
+        return g.emit("PRelu", g.name(x), g.constant(w.reshape(-1, *[1] * (x.value.ndim - 2))))
+    return g.emit("PRelu", g.name(x), g.name(weight))
+
+
+def where(g: Builder, out: Tensor, condition: Item, x: Item, y: Item) -> str:
+    return g.emit("Where", g.name(condition, dtypes.bool_), g.name(x, out.dtype), g.name(y, out.dtype))
+
+
+def masked_fill(g: Builder, out: Tensor, x: Item, mask: Item, value: Item) -> str:
+    return g.emit("Where", g.name(mask, dtypes.bool_), g.name(value, out.dtype), g.name(x, out.dtype))
+
+
+def addcmul(g: Builder, out: Tensor, x: Item, a: Item, b: Item, value: Item) -> str:
+    return g.emit("Add", g.name(x), _scaled(g, g.emit("Mul", g.name(a), g.name(b)), value, out.dtype))
+
+
+def addcdiv(g: Builder, out: Tensor, x: Item, a: Item, b: Item, value: Item) -> str:
+    return g.emit("Add", g.name(x), _scaled(g, g.emit("Div", g.name(a), g.name(b)), value, out.dtype))
+
+
+def lerp(g: Builder, out: Tensor, x: Item, y: Item, weight: Item) -> str:
+    step = g.emit("Mul", g.emit("Sub", g.name(y), g.name(x)), g.name(weight, out.dtype))
+    return g.emit("Add", g.name(x), step)
+
+
+def to_type(g: Builder, out: Tensor, x: Item, *rest: Item) -> str:
+    return g.name(x, out.dtype)
+
+
+def bitwise_not(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("Not" if out.dtype is dtypes.bool_ else "BitwiseNot", g.name(x))
+
+
+def logical_not(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("Not", g.name(x, dtypes.bool_))
+
+
+def log1p(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("Log", g.emit("Add", g.name(x, out.dtype), g.constant(1.0, out.dtype)))
+
+
+def expm1(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("Sub", g.emit("Exp", g.name(x, out.dtype)), g.constant(1.0, out.dtype))
+
+
+def _log_of(base: float) -> Callable:
+    return lambda g, out, x: g.emit(
+        "Mul", g.emit("Log", g.name(x, out.dtype)), g.constant(1 / math.log(base), out.dtype)
+    )
+
+
+def square(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("Mul", g.name(x), g.name(x))
+
+
+def hardtanh(g: Builder, out: Tensor, x: Item, low: Item, high: Item) -> str:
+    return clamp(g, out, x, low, high)
+
+
+def log_sigmoid(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("Neg", g.emit("Softplus", g.emit("Neg", g.name(x))))
+
+
+def dropout(g: Builder, out: Tensor, x: Item, p: Item, train: Item) -> str:
+    if plain(train) and plain(p) > 0:
+        raise CannotExport("dropout that trains: call model.eval() first")
+    return g.name(x)
+
+
+def trunc(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("Mul", g.emit("Sign", g.name(x)), g.emit("Floor", g.emit("Abs", g.name(x))))
+
+
+ROWS: dict[str, Callable] = {
+    **{name: same(kind) for name, kind in {
+        "abs": "Abs", "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh",
+        "ceil": "Ceil", "cos": "Cos", "cosh": "Cosh", "erf": "Erf", "exp": "Exp", "floor": "Floor", "log": "Log",
+        "mish": "Mish", "neg": "Neg", "reciprocal": "Reciprocal", "relu": "Relu", "round": "Round", "sigmoid": "Sigmoid",
+        "sign": "Sign", "sgn": "Sign", "sin": "Sin", "sinh": "Sinh", "sqrt": "Sqrt", "tan": "Tan", "tanh": "Tanh",
+        "softsign": "Softsign", "selu": "Selu", "expit": "Sigmoid",
+    }.items()},
+    **{name: binary(kind) for name, kind in {"maximum": "Max", "minimum": "Min"}.items()},
+    "true_divide": div, "div": div, "divide": div, "add": add, "sub": sub, "subtract": sub, "rsub": rsub, "mul": mul,
+    "multiply": mul, "floor_divide": floor_divide, "remainder": remainder, "pow": pow, "rsqrt": rsqrt, "square": square,
+    "log1p": log1p, "expm1": expm1, "log2": _log_of(2), "log10": _log_of(10), "trunc": trunc, "lerp": lerp,
+    "addcmul": addcmul, "addcdiv": addcdiv,
+    "eq": comparison("Equal"), "ne": comparison("Equal", negated=True), "lt": comparison("Less"),
+    "le": comparison("LessOrEqual"), "gt": comparison("Greater"), "ge": comparison("GreaterOrEqual"),
+    "logical_and": logical("And"), "logical_or": logical("Or"), "logical_xor": logical("Xor"), "logical_not": logical_not,
+    "bitwise_and": bitwise("And"), "bitwise_or": bitwise("Or"), "bitwise_xor": bitwise("Xor"), "bitwise_not": bitwise_not,
+    "__and__": bitwise("And"), "__or__": bitwise("Or"), "__xor__": bitwise("Xor"),
+    "isnan": lambda g, out, x: g.emit("IsNaN", g.name(x)), "isinf": lambda g, out, x: g.emit("IsInf", g.name(x)),
+    "gelu": gelu, "silu": silu, "hardswish": hardswish, "clamp": clamp, "clamp_min": clamp_min, "clamp_max": clamp_max,
+    "relu6": relu6, "hardtanh": hardtanh, "leaky_relu": leaky_relu, "elu": elu, "softplus": softplus, "prelu": prelu,
+    "hardsigmoid": lambda g, out, x: g.emit("HardSigmoid", g.name(x), alpha=1 / 6, beta=0.5),
+    "celu": lambda g, out, x, alpha: g.emit("Celu", g.name(x), alpha=float(plain(alpha))),
+    "log_sigmoid": log_sigmoid, "where": where, "masked_fill": masked_fill, "to": to_type, "type_as": to_type,
+    "_to_copy": to_type, "dropout": dropout, "feature_dropout": dropout, "alpha_dropout": dropout,
+    "feature_alpha_dropout": dropout,
+}  # fmt: skip

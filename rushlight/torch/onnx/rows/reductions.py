@@ -1,0 +1,153 @@
+"""Sums, means, extremes, softmax, and what orders elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ....core.tensor import dtype as dtypes
+from ....core.tensor.tensor import Tensor
+from ..graph import Builder, CannotExport, Item, plain
+
+__all__ = ["ROWS"]
+
+
+def _dims(dim: Item | None) -> list[int] | None:
+    value = None if dim is None else plain(dim)
+    if value is None or (isinstance(value, (list, tuple)) and not value):
+        return None
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _reduced(g: Builder, kind: str, name: str, dims: list[int] | None, keep: bool) -> str:
+    inputs = [name] if dims is None else [name, g.constant(dims)]
+    return g.emit(kind, *inputs, keepdims=int(keep))
+
+
+def reduction(kind: str) -> Callable:
+    """A row of `f(input, dim, keepdim, *, dtype)` and of `f(input, *, dtype)`."""
+
+    def row(g: Builder, out: Tensor, x: Item, *rest: Item) -> str:
+        if len(rest) > 1:
+            return _reduced(g, kind, g.name(x, out.dtype), _dims(rest[0]), plain(rest[1]))
+        return _reduced(g, kind, g.name(x, out.dtype), None, False)
+
+    return row
+
+
+def extreme(kind: str, arg: str) -> Callable:
+    """A row of `max` and `min`: of all elements, of two tensors, or along a dimension, with the places."""
+
+    def row(g: Builder, out: Any, x: Item, *rest: Item) -> Any:
+        if isinstance(out, Tensor):
+            if rest:
+                return g.emit(kind, g.name(x, out.dtype), g.name(rest[0], out.dtype))
+            return _reduced(g, f"Reduce{kind}", g.name(x), None, False)
+        dim, keep = plain(rest[0]), plain(rest[1])
+        places = g.emit(arg, g.name(x), axis=dim, keepdims=int(keep))
+        return [_reduced(g, f"Reduce{kind}", g.name(x), [dim], keep), places]
+
+    return row
+
+
+def amount(kind: str) -> Callable:
+    """A row of `amax` and `amin`."""
+    return lambda g, out, x, dim, keep: _reduced(g, kind, g.name(x), _dims(dim), plain(keep))
+
+
+def place(kind: str) -> Callable:
+    """A row of `argmax` and `argmin`."""
+
+    def row(g: Builder, out: Tensor, x: Item, dim: Item, keep: Item) -> str:
+        if plain(dim) is None:
+            flat = g.emit("Reshape", g.name(x), g.constant([-1]))
+            return g.emit(kind, flat, axis=0, keepdims=0)
+        return g.emit(kind, g.name(x), axis=plain(dim), keepdims=int(plain(keep)))
+
+    return row
+
+
+def softmax(kind: str) -> Callable:
+    """A row of `softmax` and `log_softmax`."""
+    return lambda g, out, x, dim, dtype=None: g.emit(kind, g.name(x, out.dtype), axis=plain(dim))
+
+
+def any_all(g: Builder, kind: str, x: Item, rest: tuple) -> str:
+    name = g.cast(g.name(x, dtypes.bool_), dtypes.int32)
+    dims, keep = (_dims(rest[0]), plain(rest[1])) if rest else (None, False)
+    return g.cast(_reduced(g, kind, name, dims, keep), dtypes.bool_)
+
+
+def any_(g: Builder, out: Tensor, x: Item, *rest: Item) -> str:
+    return any_all(g, "ReduceMax", x, rest)
+
+
+def all_(g: Builder, out: Tensor, x: Item, *rest: Item) -> str:
+    return any_all(g, "ReduceMin", x, rest)
+
+
+def var(g: Builder, out: Tensor, x: Item, *rest: Item) -> str:
+    values = [plain(item) for item in rest]
+    if len(values) == 1:  # unbiased
+        dims, correction, keep = None, float(values[0]), False
+    else:
+        dims, correction, keep = _dims(rest[0]), values[1], values[2]
+        correction = 1.0 if correction is None else float(correction)
+    count = 1
+    for dim in dims if dims is not None else range(x.value.ndim):
+        count *= x.value.shape[dim]
+    if g.dynamic and dims is None:
+        raise CannotExport("the variance of all elements, of which there may be another number")
+    name = g.name(x, out.dtype)
+    centred = g.emit("Sub", name, _reduced(g, "ReduceMean", name, dims, True))
+    total = _reduced(g, "ReduceSum", g.emit("Mul", centred, centred), dims, keep)
+    return g.emit("Div", total, g.constant(float(count - correction), out.dtype))
+
+
+def std(g: Builder, out: Tensor, x: Item, *rest: Item) -> str:
+    return g.emit("Sqrt", var(g, out, x, *rest))
+
+
+def norm(g: Builder, out: Tensor, x: Item, p: Item, *rest: Item) -> str:
+    order = 2 if plain(p) is None else plain(p)
+    kinds = {1: "ReduceL1", 2: "ReduceL2", float("inf"): None}
+    dims, keep = (_dims(rest[0]), plain(rest[1])) if rest else (None, False)
+    if order not in kinds:
+        raise CannotExport(f"a norm of order {order}")
+    name = g.name(x, out.dtype)
+    if kinds[order] is None:
+        return _reduced(g, "ReduceMax", g.emit("Abs", name), dims, keep)
+    return _reduced(g, kinds[order], name, dims, keep)
+
+
+def cumsum(g: Builder, out: Tensor, x: Item, dim: Item, dtype: Item | None = None) -> str:
+    return g.emit("CumSum", g.name(x, out.dtype), g.constant(plain(dim)))
+
+
+def topk(g: Builder, out: Any, x: Item, k: Item, dim: Item, largest: Item, ordered: Item) -> list[str]:
+    options = {"axis": plain(dim), "largest": int(plain(largest)), "sorted": int(plain(ordered))}
+    return g.several("TopK", [g.name(x), g.vector(k)], 2, **options)
+
+
+def sort(g: Builder, out: Any, x: Item, *rest: Item) -> list[str]:
+    dim, descending = [plain(item) for item in rest[-2:]]
+    size = g.size_of(x, dim)
+    return g.several("TopK", [g.name(x), size], 2, axis=dim, largest=int(descending), sorted=1)
+
+
+def argsort(g: Builder, out: Any, x: Item, *rest: Item) -> str:
+    return sort(g, out, x, *rest)[1]
+
+
+def logsumexp(g: Builder, out: Tensor, x: Item, dim: Item, keep: Item) -> str:
+    return _reduced(g, "ReduceLogSumExp", g.name(x, out.dtype), _dims(dim), plain(keep))
+
+
+ROWS: dict[str, Callable] = {
+    "sum": reduction("ReduceSum"), "mean": reduction("ReduceMean"), "prod": reduction("ReduceProd"),
+    "max": extreme("Max", "ArgMax"), "min": extreme("Min", "ArgMin"), "amax": amount("ReduceMax"), "amin": amount("ReduceMin"),
+    "argmax": place("ArgMax"), "argmin": place("ArgMin"), "any": any_, "all": all_, "var": var, "std": std, "norm": norm,
+    "linalg_vector_norm": norm, "cumsum": cumsum, "topk": topk, "sort": sort, "argsort": argsort, "logsumexp": logsumexp,
+    "softmax": softmax("Softmax"), "_softmax": softmax("Softmax"), "log_softmax": softmax("LogSoftmax"),
+    "_log_softmax": softmax("LogSoftmax"),
+}  # fmt: skip

@@ -1,0 +1,14 @@
+"""What says which of TensorBoard's plugins shows a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
+
+__all__ = ["metadata"]
+
+
+def metadata(plugin: str, content: bytes = b"") -> Any:
+    """Which part of TensorBoard shows the entry."""
+    return SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name=plugin, content=content))

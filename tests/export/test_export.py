@@ -1,0 +1,119 @@
+"""torch.export: programs that run as the module did, for the sizes that may change, and survive a file."""
+
+import io
+
+import pytest
+
+import rushlight as torch
+from rushlight import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(3, 2)
+        self.register_buffer("b", torch.ones(2))
+
+    def forward(self, x, y=None, *, scale=1):
+        return {"out": self.l(x) * scale + self.b, "y": y}
+
+
+def exported(model, **options):
+    x, y = torch.ones(4, 3), torch.ones(1)
+    shapes = {"x": {0: torch.export.Dim("batch", max=100)}}
+    return torch.export.export(model, (x,), {"y": y, "scale": 2}, dynamic_shapes=shapes, **options)
+
+
+def test_it_does_what_the_module_does():
+    model = Model()
+    module = exported(model).module()
+    x, y = torch.randn(7, 3), torch.ones(1)
+    found, expected = module(x, y=y, scale=2), model(x, y=y, scale=2)
+    assert torch.equal(found["out"], expected["out"]) and torch.equal(found["y"], y)
+    assert torch.equal(module(x, scale=2, y=y)["out"], expected["out"])
+
+
+def test_it_shares_the_parameters():
+    model = Model()
+    program = exported(model)
+    assert sorted(program.state_dict) == ["b", "l.bias", "l.weight"]
+    assert [n for n, _ in program.named_parameters()] == ["l.weight", "l.bias"] and len(list(program.buffers())) == 1
+    module = program.module()
+    assert [n for n, _ in module.named_parameters()] == ["l.weight", "l.bias"]
+    module(torch.ones(2, 3), y=torch.ones(1), scale=2)["out"].sum().backward()
+    assert model.l.weight.grad.tolist() == [[4.0] * 3] * 2
+
+
+def test_other_arguments_are_refused():
+    module = exported(Model()).module()
+    y = torch.ones(1)
+    with pytest.raises(AssertionError, match=r"Guard failed: y.size\(\)\[0\] == 1"):
+        module(torch.ones(4, 3), y=torch.ones(2), scale=2)
+    with pytest.raises(AssertionError, match="Guard failed"):
+        module(torch.ones(4, 3), y=y, scale=3)
+    with pytest.raises(ValueError, match="exported input tree spec"):
+        module(torch.ones(4, 3), y, scale=2)
+    with pytest.raises(AssertionError, match="dimensions"):
+        module(torch.ones(3), y=y, scale=2)
+    for mode in (module.train, module.eval):
+        with pytest.raises(NotImplementedError, match="not supported yet"):
+            mode()
+    with pytest.raises(RuntimeError, match=r"exported_program.module\(\)"):
+        exported(Model())(torch.ones(4, 3))
+
+
+@pytest.mark.parametrize("where", ["memory", "file"])
+def test_files(where, tmp_path):
+    model = Model()
+    program, place = exported(model), io.BytesIO() if where == "memory" else tmp_path / "p.pt2"
+    torch.export.save(program, place, extra_files={"note": "hello"})
+    if where == "memory":
+        place.seek(0)
+    extra = {"note": ""}
+    again = torch.export.load(place, extra_files=extra)
+    x, y = torch.randn(6, 3), torch.ones(1)
+    assert torch.equal(again.module()(x, y=y, scale=2)["out"], model(x, scale=2)["out"]) and extra == {"note": "hello"}
+    assert again.range_constraints == program.range_constraints == {"batch": (0, 100)}
+    assert sorted(again.state_dict) == sorted(program.state_dict)
+    assert str(again.graph).count("aten::linear") == str(program.graph).count("aten::linear") == 1
+    with pytest.raises(AssertionError, match="Guard failed"):
+        again.module()(x, y=torch.ones(2), scale=2)
+
+
+def test_other_files_are_refused(tmp_path):
+    torch.save({"a": 1}, tmp_path / "weights")
+    (tmp_path / "text").write_text("no archive")
+    for name in ("weights", "text"):
+        with pytest.raises(RuntimeError, match="not written by Rushlight"):
+            torch.export.load(tmp_path / name)
+    with pytest.raises(TypeError, match="must be an instance of 'ExportedProgram'"):
+        torch.export.save(Model(), tmp_path / "x")
+
+
+def test_wrong_calls():
+    with pytest.raises(ValueError, match="tuple of example positional inputs"):
+        torch.export.export(Model(), torch.ones(4, 3))
+    with pytest.raises(ValueError, match=r"instance of `torch.nn.Module`"):
+        torch.export.export(lambda x: x, (torch.ones(1),))
+    with pytest.raises(AssertionError, match="valid identifier"):
+        torch.export.Dim("a b")
+    assert [d.__name__ for d in torch.export.dims("a", "b", max=3)] == ["a", "b"]
+
+
+def test_modes_stay_as_they_are():
+    model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    model[1].eval()
+    torch.export.export(model, (torch.ones(3, 2),))
+    assert model.training and not model[1].training
+
+
+def test_sizes_that_are_joined_are_computed_again():
+    traced = torch.jit.trace(lambda x: x.view(x.shape[:-1] + (2, 2)), torch.ones(2, 3, 4), check_trace=False)
+    assert traced(torch.ones(5, 7, 4)).shape == (5, 7, 2, 2)
+    traced = torch.jit.trace(lambda x: x.view((1,) + x.shape), torch.ones(2, 3), check_trace=False)
+    assert traced(torch.ones(5, 7)).shape == (1, 5, 7)
+    assert type((1,) + torch.Size([2])) is torch.Size
+    with pytest.raises(TypeError, match="can only concatenate tuple"):
+        torch.Size([2]) + [3]
+    with pytest.raises(TypeError, match=r"item 1 is 'float'"):
+        torch.Size([2]) + (2.0,)

@@ -1,0 +1,205 @@
+"""Exported networks give, under ONNX Runtime, what they give here: a case for each group of rows, and whole networks."""
+
+import pytest
+
+import rushlight as torch
+import rushlight.nn.functional as F
+from rushlight import nn
+from rushlight.utils import _pytree as pytree
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+
+class Called(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args):
+        return self.function(*args)
+
+
+def sample(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(1))
+
+
+def compare(model, args, *others, shapes=None, opset=18, tolerance=1e-5):
+    """Export for `args`; ONNX Runtime's results for these and for `others` are the model's."""
+    model.eval()
+    program = torch.onnx.export(model, args, dynamic_shapes=shapes, opset_version=opset)
+    onnx.checker.check_model(program.model_proto, full_check=True)
+    for given in (args, *others):
+        with torch.no_grad():
+            expected = [t for t in pytree.tree_leaves(model(*given)) if isinstance(t, torch.Tensor)]
+        found = program(*given)
+        assert len(found) == len(expected)
+        for ours, theirs in zip(expected, found, strict=True):
+            assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+            assert torch.allclose(theirs.double(), ours.double(), atol=tolerance, rtol=1e-4, equal_nan=True)
+    return program
+
+
+def written(x):
+    y = x.clone()
+    y[:, 0] = 5.0
+    y[:, 1:3, 1] = y[:, 1:3, 0]
+    y[0] += 1
+    y[1].zero_()
+    return y
+
+
+ACTIVATIONS = (
+    F.silu, F.mish, F.hardswish, F.hardsigmoid, F.elu, F.selu, F.celu, F.leaky_relu, F.softplus, F.relu6, F.hardtanh,
+    F.logsigmoid, F.softsign, F.gelu, F.tanhshrink, torch.erf, torch.expm1, torch.sin, torch.floor, torch.reciprocal,
+    lambda x: F.gelu(x, approximate="tanh"), lambda x: x.abs().log1p(), lambda x: (x.abs() + 1).rsqrt(), torch.sign,
+    lambda x: F.softplus(x, beta=2), lambda x: torch.clamp(x, min=x.new_zeros(4)), torch.trunc, torch.isnan,
+)  # fmt: skip
+CASES = {
+    "activations": lambda x: tuple(f(x) for f in ACTIVATIONS),
+    "arithmetic": lambda x: (x + 1, 2 - x, x * x.long(), x**2, 2**x, x / 3, torch.add(x, x, alpha=2), torch.rsub(x, 1), -x),
+    "division": lambda x: (
+        x // 0.3, torch.div(x, 0.3, rounding_mode="trunc"), (x * 9).long() // 4, (x * 9).long() % 4, (x * 9).long() / 4,
+        torch.remainder(x, 0.7), torch.div((x * 9).long(), 4, rounding_mode="trunc"),
+    ),
+    "comparisons": lambda x: ((x > 0) & (x < 1) | ~(x != 0), (x > 0).all(1), (x > 0).any(), x.long() >= 0.5, (x > 0) + 1),
+    "reductions": lambda x: (
+        x.mean(), x.sum((0, 2)), x.prod(1), x.amax((1, 2)), *x.max(1), *x.min(-1, keepdim=True), x.argmax(2), x.argmin(),
+        x.norm(dim=1), x.var(1), x.std(-1, keepdim=True), x.logsumexp(1), x.cumsum(1), x.long().sum(1), x.max(), x.softmax(1),
+    ),
+    "order": lambda x: (*x.topk(2, -1), *x.sort(1), x.argsort(1, descending=True)),
+    "views": lambda x: (
+        x.view(x.size(0), -1), x.flatten(1), x.permute(2, 0, 1), x.transpose(0, 1), x[None].squeeze(0), x.unflatten(2, (2, 2)),
+        x.movedim(0, 2), x[:, :1].expand(-1, 5, -1), x.repeat(1, 2, 1), x.repeat_interleave(2, 1), x.view(x.shape[:-1] + (2, 2)),
+    ),
+    "parts": lambda x: (*x.chunk(2, -1), *x.split([1, 2], 1), *x.unbind(1), x.roll(1, 1), x.flip(1), x.narrow(1, 1, 2)),
+    "joining": lambda x: (torch.cat([x, x.long()], 1), torch.stack([x, x], 1), *torch.meshgrid(x[0, 0], x[0, 1], indexing="ij")),
+    "slices": lambda x: (x[:, 1:, ::2], x[0, 1, None, None, :2], x[..., -1], x.unfold(1, 2, 1)),
+    "indices": lambda x: (
+        x[:, torch.tensor([0, 2])], x[:, torch.tensor([0, 2]), torch.tensor([1, 1])],
+        x[torch.tensor([0, 1]), :, torch.tensor([1, 1])], x[x > 0], x.gather(1, (x > 0).long()), x.index_select(1, x[0, :, 0].abs().long()),
+    ),
+    "writes": written,
+    "writes in place": lambda x: (x + 1).add_(2).relu_().mul_(x),
+    "filled": lambda x: (torch.where(x > 0, x, 0.0), x.masked_fill(x > 0, 7.0), x.triu(1), x.tril(), x.scatter(1, (x > 0).long(), 7.0)),
+    "made": lambda x: (torch.arange(x.size(1)) + x.size(0), torch.ones(x.size(0), 3), x.new_zeros(x.size(1)), torch.full_like(x, 7)),
+    "products": lambda x: (
+        x @ x.transpose(1, 2), torch.einsum("bij,bkj->bik", x, x), torch.addmm(x[0], x[0] @ x[0].T, x[1], beta=2, alpha=0.5),
+        torch.baddbmm(x[:, :, :3], x, x.transpose(1, 2), beta=0.5, alpha=2), F.linear(x, x[0], x[0, :, 0]),
+    ),
+    "attention": lambda x: (
+        F.scaled_dot_product_attention(x, x, x), F.scaled_dot_product_attention(x, x, x, is_causal=True),
+        F.scaled_dot_product_attention(x, x, x, attn_mask=torch.ones(3, 3).tril().bool()),
+    ),
+    "types": lambda x: (x.double() + 1, x.to(torch.int32), x.half().float(), x.bool(), x.type_as(x.long())),
+    "nested": lambda x: {"a": x + 1, "b": [x * 2, x], "c": None, "constant": torch.ones(3)},
+    "others": lambda x: (torch.lerp(x, x * 2, 0.3), torch.addcmul(x, x, x, value=2), F.one_hot(x.argmax(1), 4), F.rms_norm(x, (4,))),
+}  # fmt: skip
+IMAGES = {
+    "pooling": lambda x: (
+        F.avg_pool2d(x, 2), F.adaptive_avg_pool2d(x, (3, 5)), F.adaptive_avg_pool2d(x, 2), F.adaptive_avg_pool2d(x, 1),
+        F.max_pool2d(x, 3, 2, 1), F.max_pool2d(x, 2, ceil_mode=True), F.avg_pool2d(x, 3, 1, 1, count_include_pad=False),
+        F.max_pool1d(x[0], 2),
+    ),
+    "resizing": lambda x: (
+        F.interpolate(x, scale_factor=2), F.interpolate(x, size=(5, 9), mode="bilinear"), F.interpolate(x, scale_factor=1.5),
+        F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True), F.interpolate(x, size=(9, 9), mode="bicubic"),
+    ),
+    "normalisation": lambda x: (F.group_norm(x, 2), F.instance_norm(x), F.layer_norm(x, (7,)), F.local_response_norm(x, 3)),
+    "padding": lambda x: (
+        F.pad(x, (1, 2)), F.pad(x, (1, 2, 3, 0), mode="reflect"), F.pad(x, (0, -1)), F.pad(x, (1, 1, 2, 2), value=3.0),
+    ),
+    "channels": lambda x: (F.pixel_shuffle(x, 2), F.pixel_unshuffle(x[..., :6], 2), F.channel_shuffle(x, 2), F.glu(x, 1)),
+    "convolutions": lambda x: (
+        F.conv2d(x, torch.ones(2, 4, 3, 3), padding="same"), F.conv2d(x, torch.ones(4, 1, 3, 3), groups=4, dilation=2),
+        F.conv_transpose2d(x, torch.ones(4, 2, 3, 3), stride=2, output_padding=1), F.conv1d(x[0], torch.ones(1, 6, 3)),
+    ),
+    "sampling": lambda x: F.grid_sample(x, torch.linspace(-1, 1, 18).view(1, 3, 3, 2).expand(x.size(0), 3, 3, 2), align_corners=False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rows(name):
+    compare(Called(CASES[name]), (sample(2, 3, 4),))
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_rows_of_images(name):
+    compare(Called(IMAGES[name]), (sample(1, 4, 6, 7),))
+
+
+@pytest.mark.parametrize(
+    "name", ["views", "parts", "slices", "made", "attention", "reductions", "writes in place", "order"]
+)
+def test_the_first_size_may_change(name):
+    compare(Called(CASES[name]), (sample(2, 3, 4),), (sample(5, 3, 4),), shapes=(({0: "batch"},),))
+
+
+@pytest.mark.parametrize("name", ["pooling", "resizing", "normalisation"])
+def test_the_batch_of_images_may_change(name):
+    compare(Called(IMAGES[name]), (sample(1, 4, 6, 7),), (sample(3, 4, 6, 7),), shapes=(({0: "batch"},),))
+
+
+@pytest.mark.parametrize("opset", [19, 20, 21, 22])
+def test_later_opsets(opset):
+    compare(Called(CASES["activations"]), (sample(2, 3, 4),), opset=opset)
+    compare(Called(IMAGES["sampling"]), (sample(1, 4, 6, 7),), opset=opset)
+
+
+def randomised(model):
+    """Weights that make every layer count: the heads of some networks begin as zeros."""
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(0.1 * torch.randn(p.shape, generator=generator))
+    return model
+
+
+NETWORKS = {
+    "MLP": (lambda: nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Dropout(), nn.Linear(8, 3), nn.Softmax(-1)), (4,)),
+    "CIFAR-10": (
+        lambda: nn.Sequential(
+            nn.Conv2d(3, 6, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.BatchNorm2d(16), nn.ReLU(inplace=True),
+            nn.MaxPool2d(2), nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 10),
+        ),
+        (3, 32, 32),
+    ),
+    "encoder": (lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2), (3, 8)),
+    **{
+        f"{kind.__name__}{tuple(options.values())}": (lambda kind=kind, options=options: kind(3, 5, batch_first=True, **options), (4, 3))
+        for kind in (nn.LSTM, nn.GRU, nn.RNN)
+        for options in ({}, {"num_layers": 2, "bidirectional": True}, {"bias": False})
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks(name):
+    make, shape = NETWORKS[name]
+    compare(randomised(make()), (sample(2, *shape),), (sample(5, *shape),), shapes=(({0: torch.export.Dim("batch")},)))
+
+
+def test_relu_rnn_and_given_states():
+    compare(randomised(nn.RNN(3, 5, nonlinearity="relu")), (sample(4, 2, 3), sample(1, 2, 5)))
+    compare(randomised(nn.LSTM(3, 5, 2)), (sample(4, 2, 3), (sample(2, 2, 5), sample(2, 2, 5))))
+
+
+@pytest.mark.parametrize(
+    "name", ["resnet18", "mobilenet_v3_small", "shufflenet_v2_x0_5", "squeezenet1_1", "regnet_y_400mf"]
+)
+def test_vision_models(name):
+    from rushlight import vision
+
+    model = randomised(getattr(vision.models, name)())
+    compare(model, (sample(1, 3, 64, 64),), (sample(2, 3, 64, 64),), shapes=({0: "batch"},), tolerance=1e-4)
+
+
+def test_vision_transformer():
+    from rushlight.vision.models import VisionTransformer
+
+    model = VisionTransformer(
+        image_size=32, patch_size=8, num_layers=2, num_heads=2, hidden_dim=16, mlp_dim=32, num_classes=5
+    )
+    compare(randomised(model), (sample(1, 3, 32, 32),), (sample(2, 3, 32, 32),), shapes=({0: "batch"},))
