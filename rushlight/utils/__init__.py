@@ -27,5 +27,8 @@ if not TYPE_CHECKING:  # else every name would be one of the module's
 
     def __getattr__(name: str) -> Any:
         if name in _LATER:
-            return import_module(f".{name}", __name__)
+            try:
+                return import_module(f".{name}", __name__)
+            except ModuleNotFoundError as error:  # what it needs is not installed: hasattr() is False
+                raise AttributeError(str(error), name=name) from error
         raise AttributeError(f"module 'torch.utils' has no attribute {name!r}: Rushlight does not have it")
