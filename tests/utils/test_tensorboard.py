@@ -144,6 +144,7 @@ def test_the_folder(writer, tmp_path, monkeypatch):
 
 
 def test_summary_has_hparams():
+    pytest.importorskip("tensorboard")
     from rushlight.utils.tensorboard.summary import hparams
 
     assert [type(part).__name__ for part in hparams({"a": 1}, {"m": 1.0})] == ["Summary"] * 3
