@@ -1,5 +1,8 @@
 """What says which of TensorBoard's plugins shows a value."""
 
+# the package tensorboard is optional
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
+
 from __future__ import annotations
 
 from typing import Any
