@@ -6,6 +6,8 @@
     avx512          v4             AVX512_CORE     64 bytes   AVX-512 F, BW, CD, DQ, VL
     amx             all that there is              64 bytes   later parts of AVX-512, and the matrix unit
 
+64-bit ARM has one level, neon: vectors of 16 bytes, and in every processor fused multiply-adds and float16 conversions.
+
 A cap holds for code that the compiler generates and for oneDNN. It never adds what the processor lacks. NumPy and its
 OpenBLAS have settings of their own (`NPY_DISABLE_CPU_FEATURES`, `OPENBLAS_CORETYPE`).
 """
@@ -17,7 +19,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["LEVELS", "Level", "cap", "cap_of", "effective", "of_processor", "permitted"]
+__all__ = ["LEVELS", "Level", "cap", "cap_of", "effective", "is_arm", "of_processor", "permitted"]
 
 
 class Level(NamedTuple):
@@ -44,6 +46,16 @@ LEVELS = (
     Level("amx", "", (), 0, ("amx_tile", "amx_bf16")),
 )  # fmt: skip
 _NAMES = tuple(level.name for level in LEVELS)
+_ON_ARM = "neon"
+
+
+def is_arm() -> bool:
+    """Whether the processor is a 64-bit ARM."""
+    return _machine().lower() in ("aarch64", "arm64")
+
+
+def _machine() -> str:
+    return os.uname().machine if hasattr(os, "uname") else os.environ.get("PROCESSOR_ARCHITECTURE", "")
 
 
 def cap_of(text: str | None) -> Level | None:
@@ -52,6 +64,10 @@ def cap_of(text: str | None) -> Level | None:
     Raises ValueError for any other value.
     """
     if not text:
+        return None
+    if is_arm():
+        if text != _ON_ARM:
+            raise ValueError(f"RUSHLIGHT_ISA={text!r} in the environment: on {_machine()} it must be neon, or unset")
         return None
     if text not in _NAMES:
         raise ValueError(f"RUSHLIGHT_ISA={text!r} in the environment: it must be one of {', '.join(_NAMES)}, or unset")
@@ -76,7 +92,9 @@ def permitted(features: Iterable[str]) -> frozenset[str]:
 
 @functools.cache
 def of_processor() -> str:
-    """The highest level of which the processor has all, or "none"."""
+    """The highest level of which the processor has all, or "none"; "neon" on ARM."""
+    if is_arm():
+        return _ON_ARM
     flags, name = _flags(), "none"
     for level in LEVELS:
         if not flags.issuperset(level.flags):

@@ -173,6 +173,27 @@ def test_gradients_of_channels_far_from_zero_keep_their_digits(backward):
         assert np.linalg.norm(ours - expected) < 4e-7 * np.linalg.norm(expected)
 
 
+@needs_onednn
+def test_gradients_of_bfloat16_channels_far_from_zero_keep_their_digits():
+    """x - mean rounded to bfloat16 would move the sum over 2,048 elements by 2."""
+    x, g = (random(8, 16, 16, 16) + np.float32(5)).astype(BFLOAT16), np.ones((8, 16, 16, 16), BFLOAT16)
+    _, mean, rstd, _ = norms._batch_norm.record.reference(x, None, None, None, None, True, 1e-5)
+    _, for_weight, _ = norms._batch_norm_backward.record.kernel(g, x, mean, rstd, None, True)
+    assert np.abs(for_weight).max() < 0.01
+
+
+def test_gradients_of_norms_without_onednn(monkeypatch):
+    """What the forward has computed before the library was gone is enough for the reference kernel."""
+    monkeypatch.setattr(normalization, "available", lambda: False)
+    x, g = random(8, 16, 16, 16) + np.float32(5), random(8, 16, 16, 16, seed=1)
+    for record, mean, rstd, rest in (
+        (norms._batch_norm_backward.record, *norms._batch_norm.record.kernel(x, training=True)[1:3], (None, True)),
+        (norms._group_norm_backward.record, *norms._group_norm.record.kernel(x, None, None, 4, 1e-5)[1:], (None, 4)),
+    ):
+        for ours, expected in zip(record.kernel(g, x, mean, rstd, *rest), record.reference(g, x, mean, rstd, *rest), strict=True):
+            assert np.array_equal(ours, expected)
+
+
 WRONG = {
     "layer, weight": (norms._layer_norm, (random(64, 64), random(63), None, (64,), 1e-5)),
     "layer, shape": (norms._layer_norm, (random(64, 64), None, None, (63,), 1e-5)),

@@ -14,6 +14,7 @@ import numpy as np
 from . import calls
 from .calls import BFLOAT16, FLOAT32, Call
 from .channels import ADD, MULTIPLY, channelwise, column_sums, row_moments, row_products, row_sums
+from .library import available
 from .primitives import (
     BACKWARD,
     DIFF_DST,
@@ -53,8 +54,8 @@ _add = np.add.reduce
 
 
 def _served(x, *others, size=None):
-    """Whether x (or `size`) is large enough, and all are contiguous and float32."""
-    if (x.size if size is None else size) < WORTHWHILE_ELEMENTS:
+    """Whether x (or `size`) is large enough, all are contiguous and float32, and oneDNN is here."""
+    if (x.size if size is None else size) < WORTHWHILE_ELEMENTS or not available():
         return False
     return all(a is None or (a.dtype == FLOAT32 and a.flags.c_contiguous) for a in (x, *others))
 
@@ -109,7 +110,10 @@ def batch_norm(x, weight, bias, running_mean, running_var, training, eps):
 
 
 def _centred(x, mean, rstd):
-    """(x - mean, 0) for channels far from 0, else x and mean as they are. Shape: x (N, C, L), mean and rstd (C,)"""
+    """(x - mean, 0) for channels far from 0, else x and mean as they are; x - mean is NotImplemented where oneDNN refuses.
+
+    Shape: x (N, C, L), mean and rstd (C,)
+    """
     if _exact(mean, rstd, _LARGEST_RATIO_BACKWARD):
         return x, mean
     return channelwise(x, (ADD, -mean)), np.zeros_like(mean)
@@ -144,7 +148,11 @@ def batch_norm_backward(g, x, mean, rstd, weight, training):
     if images is None or slopes is None:
         return NotImplemented
     mean, rstd = mean.reshape(-1), rstd.reshape(-1)
+    if x.dtype is BFLOAT16 and not _exact(mean, rstd, _LARGEST_RATIO_BACKWARD):
+        return NotImplemented  # x - mean rounded to bfloat16 moved the weight's gradient by 2 of 2,000
     images, mean = _centred(images, mean, rstd)
+    if images is NotImplemented:
+        return images
     n, c, length = images.shape
     sums, products = _sums(slopes.reshape(n * c, length), images.reshape(n * c, length))
     for_bias = column_sums(sums.reshape(n, c))
@@ -208,6 +216,8 @@ def group_norm_backward(g, x, mean, rstd, weight, groups):
     size = x.size // (n * groups)
     rows = x.reshape(1, n * c, -1)
     centred, _ = _centred(rows, *(_of_each_channel(a, c, groups) for a in (mean, rstd)))
+    if centred is NotImplemented:
+        return centred
     mean = mean if centred is rows else np.zeros_like(mean)
     images, slopes = centred[0], g.reshape(n * c, -1)
     sums = row_sums(slopes).reshape(n, groups, -1)
@@ -224,7 +234,7 @@ def group_norm_backward(g, x, mean, rstd, weight, groups):
         return scaled
     factor, offset = (_of_each_channel(a, c, groups) for a in (factor, offset))
     out = channelwise(images[None], (MULTIPLY, factor), (ADD, offset), (ADD, scaled))
-    return out.reshape(x.shape), for_weight, for_bias
+    return out if out is NotImplemented else (out.reshape(x.shape), for_weight, for_bias)
 
 
 def _of_each_channel(a, c, groups):

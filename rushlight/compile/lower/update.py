@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backend import isa
 from ..ir.expression import Expr
 from ..ir.graph import Value
 from ..ir.scalar_ops import cost
@@ -47,6 +48,7 @@ BLOCK_WORDS = 10
 GUARD_MISSED, NO_VALUE = 1, 2
 _F32 = np.dtype(np.float32)
 _FLUSH = 0x8040  # of MXCSR: results, and operands, below the smallest normal number are zero
+_FLUSH_ON_ARM = 1 << 24  # of FPCR: likewise
 _CHUNK = 1024  # elements: threads share them in multiples of this
 
 
@@ -305,7 +307,7 @@ def _work(update: Update, rows: _Rows, declarations: dict[str, str], flush: bool
                 with b.when(b.compare("icmp eq", leaf, k)):
                     b.line(f"call void @body{k}({args})")
     if modes is not None:
-        b.line(f"call void @llvm.x86.sse.ldmxcsr(ptr {modes})")
+        _set_modes(b, modes)
     b.line("ret void")
     return b.function("@work", "ptr %block, i64 %start, i64 %stop", linkage="internal ")
 
@@ -316,13 +318,28 @@ def _flush_subnormal(b: Builder) -> str:
     The momentum of a weight without gradient gets there within a thousand steps, and costs 150 cycles a number then: the
     CIFAR-10 network's update took 96 us instead of 14.
     """
-    for name in ("stmxcsr", "ldmxcsr"):
-        b.declare(f"@llvm.x86.sse.{name}", f"declare void @llvm.x86.sse.{name}(ptr)")
-    before, now = b.alloca("i32"), b.alloca("i32")
-    b.line(f"call void @llvm.x86.sse.stmxcsr(ptr {before})")
-    b.put(now, b.op("or", b.get(before, "i32"), _FLUSH))
-    b.line(f"call void @llvm.x86.sse.ldmxcsr(ptr {now})")
+    if isa.is_arm():
+        before, now = b.alloca("i64"), b.alloca("i64")
+        b.declare("@llvm.aarch64.get.fpcr", "declare i64 @llvm.aarch64.get.fpcr()")
+        b.put(before, b.emit("call i64 @llvm.aarch64.get.fpcr()", "i64", pure=False))
+        b.put(now, b.op("or", b.get(before, "i64"), _FLUSH_ON_ARM))
+    else:
+        before, now = b.alloca("i32"), b.alloca("i32")
+        b.declare("@llvm.x86.sse.stmxcsr", "declare void @llvm.x86.sse.stmxcsr(ptr)")
+        b.line(f"call void @llvm.x86.sse.stmxcsr(ptr {before})")
+        b.put(now, b.op("or", b.get(before, "i32"), _FLUSH))
+    _set_modes(b, now)
     return before
+
+
+def _set_modes(b: Builder, place: str) -> None:
+    """Write what lies at `place` to the register of the floating-point modes."""
+    if isa.is_arm():
+        b.declare("@llvm.aarch64.set.fpcr", "declare void @llvm.aarch64.set.fpcr(i64)")
+        b.line(f"call void @llvm.aarch64.set.fpcr(i64 {b.get(place, 'i64').text})")
+    else:
+        b.declare("@llvm.x86.sse.ldmxcsr", "declare void @llvm.x86.sse.ldmxcsr(ptr)")
+        b.line(f"call void @llvm.x86.sse.ldmxcsr(ptr {place})")
 
 
 def _share(declarations: dict[str, str]) -> str:

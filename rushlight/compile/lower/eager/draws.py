@@ -33,7 +33,7 @@ _SQRT_HALF_BITS = 0x3F3504F3
 
 def available() -> bool:
     """Whether these can be called: generated code needs fused multiply-adds to be as quick as it says."""
-    return engine.available() and "fma" in engine.features()
+    return engine.available() and engine.fuses()
 
 
 def uniforms(words: np.ndarray, out: np.ndarray, low: float, high: float) -> None:

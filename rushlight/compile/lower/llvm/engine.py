@@ -6,6 +6,7 @@ llvmlite is loaded by the first call, not by importing this.
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -16,9 +17,10 @@ from ....core.locks import held_by_forks, made_once, making
 from ...ir.scalar_ops import SCALAR_OPS
 from . import code_cache
 
-__all__ = ["Code", "Shared", "attributes", "available", "build", "forget", "function", "register", "vector_bytes"]
+__all__ = ["Code", "Shared", "attributes", "available", "build", "converts_half", "forget", "function", "fuses", "register", "vector_bytes"]
 
 
+_LIBM = {"linux": "libm.so.6", "darwin": "/usr/lib/libSystem.dylib"}  # the systems for which this makes code
 _OLDEST_LLVM = 19  # whose assembly has `splat` constants; llvmlite 0.45 has 20
 
 
@@ -29,7 +31,7 @@ def available() -> bool:
         from llvmlite import binding
     except (ImportError, OSError):
         return False
-    return binding.llvm_version_info[0] >= _OLDEST_LLVM and _machine() is not None
+    return sys.platform in _LIBM and binding.llvm_version_info[0] >= _OLDEST_LLVM and _machine() is not None
 
 
 @made_once
@@ -38,6 +40,16 @@ def features() -> frozenset[str]:
     from llvmlite import binding
 
     return isa.permitted(name for name, on in binding.get_host_cpu_features().items() if on)
+
+
+def fuses() -> bool:
+    """Whether the processor multiplies and adds in one instruction, rounding once."""
+    return isa.is_arm() or "fma" in features()
+
+
+def converts_half() -> bool:
+    """Whether the processor has instructions between float16 and float32."""
+    return isa.is_arm() or "f16c" in features()
 
 
 def vector_bytes() -> int:
@@ -125,7 +137,7 @@ class _Jit:
 
     def _link_math(self, binding: Any) -> Any:
         """A library of libm's functions, for all others: LLVM calls some that no text names."""
-        libm = ctypes.CDLL("libm.so.6")
+        libm = ctypes.CDLL(_LIBM[sys.platform])
         builder = binding.JITLibraryBuilder()
         names = [op.libm for op in SCALAR_OPS.values() if op.libm]
         for name in (*names, *(f"{name}f" for name in names)):

@@ -24,7 +24,7 @@ def memory_type() -> str:
 
 
 def _by_processor() -> bool:
-    return "f16c" in engine.features()
+    return engine.converts_half()
 
 
 def widen(b: Builder, x: Val) -> Val:

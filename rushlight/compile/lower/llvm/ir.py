@@ -153,7 +153,7 @@ class Builder:
         twice differs in one of 2^29 sums. float64 is libm's there.
         """
         known = next(v for v in (x, y, z) if isinstance(v, Val))
-        if known.elem == "float" and "fma" not in engine.features():
+        if known.elem == "float" and not engine.fuses():
             singles = (v if isinstance(v, Val) else number(v, "float") for v in (x, y, z))
             x, y, z = (self.convert("fpext", v, "double") for v in singles)
             return self.convert("fptrunc", self.op("fadd", self.op("fmul", x, y), z), "float")
