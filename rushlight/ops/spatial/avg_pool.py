@@ -11,6 +11,7 @@ import numpy as np
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
+from ...core.tensor.channels_last import in_suggested_format
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.building_blocks import zeros_of
@@ -88,7 +89,7 @@ def avg_pool_kernel(input, /, window, stride, padding, ceil_mode, count_include_
     x = pad_for_windows(x, outs, window, stride, padding, ones, 0)
     sums = _window_sums(x, outs, window, stride)
     divisor = _divisor(sizes, outs, window, stride, padding, count_include_pad, divisor_override)
-    return _divide(sums, divisor, d).astype(d, copy=False)
+    return in_suggested_format(_divide(sums, divisor, d).astype(d, copy=False))
 
 
 @primitive(name="avg_pool.backward", public=False, node="AvgPool2DBackwardBackward0")
