@@ -11,6 +11,7 @@ import pytest
 
 from rushlight.backend import onednn
 from rushlight.backend.onednn import elementwise, library, normalization, softmax
+from rushlight.backend.onednn.calls import BFLOAT16
 from rushlight.backend.onednn.matmul import batched_matmul
 from rushlight.backend.onednn.register import install
 
@@ -187,10 +188,16 @@ def test_gradients_of_norms_without_onednn(monkeypatch):
     monkeypatch.setattr(normalization, "available", lambda: False)
     x, g = random(8, 16, 16, 16) + np.float32(5), random(8, 16, 16, 16, seed=1)
     for record, mean, rstd, rest in (
-        (norms._batch_norm_backward.record, *norms._batch_norm.record.kernel(x, training=True)[1:3], (None, True)),
+        (
+            norms._batch_norm_backward.record,
+            *norms._batch_norm.record.kernel(x, None, None, None, None, True, 1e-5)[1:3],
+            (None, True),
+        ),
         (norms._group_norm_backward.record, *norms._group_norm.record.kernel(x, None, None, 4, 1e-5)[1:], (None, 4)),
     ):
-        for ours, expected in zip(record.kernel(g, x, mean, rstd, *rest), record.reference(g, x, mean, rstd, *rest), strict=True):
+        for ours, expected in zip(
+            record.kernel(g, x, mean, rstd, *rest), record.reference(g, x, mean, rstd, *rest), strict=True
+        ):
             assert np.array_equal(ours, expected)
 
 

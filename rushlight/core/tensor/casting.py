@@ -3,7 +3,8 @@
 Where a whole number cannot hold a float (too large, infinity, NaN), torch's cast on x86-64 is the processor's: to int32
 and to narrower types the lowest int32, cut to the type's bits; to int64 its lowest number; to uint64 what C compilers make
 of two such instructions. So is NumPy's cast on such a machine, measured for all types, sizes and strides:
-tests/core/test_casting.py holds the numbers. `castable` prepares the elements where it is not. Every cast of a tensor's
+tests/core/test_casting.py holds the numbers. `castable` prepares the elements where it is not; on other processors, whose
+casts end at the nearest number, all floats: the numbers are the same everywhere. Every cast of a tensor's
 elements goes through this file; numbers that are known to fit may be cast by `astype`.
 """
 
@@ -19,7 +20,9 @@ from ..dispatch.mode import thread
 if TYPE_CHECKING:
     from ..types import Array
 
-_I32, _U32, _I64, _F16 = (np.dtype(t) for t in (np.int32, np.uint32, np.int64, np.float16))
+_I32, _I64, _F16 = (np.dtype(t) for t in (np.int32, np.int64, np.float16))
+with np.errstate(invalid="ignore"):
+    _AS_X86 = int(np.array([3e9], np.float32).astype(_I32)[0]) == -(2**31)  # whether NumPy's cast is that of x86-64
 
 
 def castable(a: Array, new: np.dtype) -> np.ndarray:
@@ -29,23 +32,40 @@ def castable(a: Array, new: np.dtype) -> np.ndarray:
     """
     if a.dtype.kind == "c":
         return a if new.kind in "cb" else castable(a.real, new)
-    if new.kind == "u" and a.dtype.kind in "fV":
-        if new.itemsize == 4:
-            return _unsigned(a)
-        if new.itemsize == 1 and a.dtype.itemsize == 8:
-            return a.astype(_I64)
-    return a
+    if new.kind not in "iu" or a.dtype.kind not in "fV":
+        return a
+    if new.kind == "u" and new.itemsize == 4:
+        return _unsigned(a, _I32)
+    if new.itemsize == 1 and new.kind == "u" and a.dtype.itemsize == 8:
+        return _whole(a, _I64)
+    if _AS_X86:
+        return a
+    if new.itemsize < 8:
+        return _whole(a, _I32)
+    return _whole(a, _I64) if new.kind == "i" else _unsigned(a, _I64)
 
 
-def _unsigned(a: np.ndarray) -> np.ndarray:
-    """Floats as uint32, by the rule that torch's vectors follow; single elements, such as the last ones, it cuts from int64.
+def _whole(a: np.ndarray, new: np.dtype) -> np.ndarray:
+    """Floats as int32 or int64: the lowest number for those that do not fit."""
+    if _AS_X86:
+        return a.astype(new)
+    wide = a if a.dtype.itemsize > 2 else a.astype(np.float32)
+    limit = 2.0 ** (8 * new.itemsize - 1)
+    return np.where((wide > -limit - 1) & (wide < limit), wide, -limit).astype(new)
 
-    As NumPy's loops do, too. Here all elements are converted alike.
+
+def _unsigned(a: np.ndarray, signed: np.dtype) -> np.ndarray:
+    """Floats as unsigned numbers of the size of `signed`: of its own range, or as far above it.
+
+    To uint32 by the rule that torch's vectors follow; single elements, such as the last ones, it cuts from int64, as
+    NumPy's loops do, too. Here all elements are converted alike.
     """
-    if a.dtype == _F16:
-        return a.astype(_I64)
-    high = a >= a.dtype.type(2.0**31)
-    return np.where(high, a - a.dtype.type(2.0**31), a).astype(_I32).view(_U32) ^ (high.astype(_U32) << 31)
+    if a.dtype == _F16 and signed == _I32:
+        return _whole(a, _I64)
+    a = a if a.dtype.itemsize > 2 else a.astype(np.float32)
+    bits = 8 * signed.itemsize - 1
+    high, unsigned = a >= 2.0**bits, np.dtype(f"u{signed.itemsize}")
+    return _whole(np.where(high, a - 2.0**bits, a), signed).view(unsigned) ^ (high.astype(unsigned) << bits)
 
 
 def cast(a: np.ndarray, new: np.dtype) -> np.ndarray:

@@ -17,7 +17,19 @@ from ....core.locks import held_by_forks, made_once, making
 from ...ir.scalar_ops import SCALAR_OPS
 from . import code_cache
 
-__all__ = ["Code", "Shared", "attributes", "available", "build", "converts_half", "forget", "function", "fuses", "register", "vector_bytes"]
+__all__ = [
+    "Code",
+    "Shared",
+    "attributes",
+    "available",
+    "build",
+    "converts_half",
+    "forget",
+    "function",
+    "fuses",
+    "register",
+    "vector_bytes",
+]
 
 
 _LIBM = {"linux": "libm.so.6", "darwin": "/usr/lib/libSystem.dylib"}  # the systems for which this makes code
