@@ -17,6 +17,8 @@ from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
 
+import numpy as np
+
 from ...core import own_code
 from ...core.dispatch.mode import thread
 from ...core.tensor.storage import describe
@@ -25,7 +27,7 @@ from .pure_calls import called_name, is_pure
 
 _STANDARD = (os.path.dirname(os.__file__) + os.sep, "<frozen")
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?!(?:numpy|ml_dtypes|llvmlite|PIL|safetensors|tqdm)[/\\])")
-_NUMPY = f"{os.sep}site-packages{os.sep}numpy{os.sep}"
+_NUMPY = os.path.dirname(np.__file__) + os.sep  # in a folder of any name: `pip install --target`
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"))
 _CELL = frozenset(
     ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_CLOSURE", "LOAD_FROM_DICT_OR_DEREF", "STORE_DEREF", "COPY_FREE_VARS")
@@ -137,7 +139,7 @@ def _kind(i: dis.Instruction, last: str) -> str | None:
 
 def is_ours(code: CodeType) -> bool:
     """Whether code is of this package, or NumPy's, which reads and calls nothing but its own."""
-    return code.co_filename.startswith(own_code.FILES) or _NUMPY in code.co_filename
+    return code.co_filename.startswith(own_code.FILES) or code.co_filename.startswith(_NUMPY)
 
 
 @lru_cache(maxsize=4096)
@@ -145,7 +147,7 @@ def _is_library(file: str) -> bool:
     """Whether a file is of the standard library or of a package that this one depends on."""
     if _INSTALLED.search(file):
         return False
-    return file.startswith(_STANDARD) or "site-packages" in file or "dist-packages" in file
+    return file.startswith((*_STANDARD, _NUMPY)) or "site-packages" in file or "dist-packages" in file
 
 
 def _is_standard(code: CodeType) -> bool:
