@@ -94,7 +94,7 @@ def test_a_product_that_no_library_serves_is_left_to_its_kernel(monkeypatch):
     for _ in range(4):
         found = compiled(a)
     assert torch.equal(found, a @ a)
-    assert "oneDNN has no implementation of matmul" in str(torch.compile.explain(compiled)(a))
+    assert "no library has an implementation of matmul" in str(torch.compile.explain(compiled)(a))
 
 
 def test_explain_names_the_implementations():

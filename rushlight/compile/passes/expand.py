@@ -99,7 +99,7 @@ class _Expansion:
             return [node]
         wide = through_float32(node)
         if wide is None or not self.serves(next(n for n in wide if isinstance(n, Extern))):
-            raise Untraceable(f"oneDNN has no implementation of {node.kind} here")
+            raise Untraceable(f"no library has an implementation of {node.kind} here")
         return wide
 
     def _unchanged(self, call: Call) -> Call:

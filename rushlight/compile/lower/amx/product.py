@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....backend.onednn.library import load
+from ....backend.onednn.library import available, load
 from ....core.locks import made_once
 from ...ir.graph import Ref
 from ..llvm.ir import Builder, Val, number
@@ -50,6 +50,8 @@ _PAIRS = ((0, 2), (0, 1), (1, 1), (1, 0), (0, 0), (2, 0))
 def fits(x: Ref, y: Ref, bias: Ref | None, out: Ref) -> bool:
     """Whether the product is for the matrix unit: matrices of float32 that are large enough."""
     if out.ndim != 2 or not x.dtype == y.dtype == out.dtype == np.float32 or not unit.available():
+        return False
+    if not available():
         return False
     (m, n), k = out.shape, x.shape[1]
     if min(m, n, k) < _FEWEST or m * n * k < _FEWEST_MULTIPLY_ADDS:

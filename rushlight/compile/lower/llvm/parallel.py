@@ -12,15 +12,53 @@ from .nest import Kernel
 THRESHOLD_NS = 10_000  # less work than this is done faster than a second thread can be woken for it
 
 
-@made_once
 def pool() -> bool:
-    """Whether the OpenMP pool can be used; its functions are then known to generated code."""
-    if not library.available():
-        return False
-    loaded = library.load()
-    for name in ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "dnnl_primitive_execute"):
-        engine.register(name, ctypes.cast(getattr(loaded, name), ctypes.c_void_p).value or 0)
-    return True
+    """Whether there is an OpenMP pool, which comes with oneDNN. Its functions are then known to generated code."""
+    provide()
+    return library.available()
+
+
+@made_once
+def provide() -> None:
+    """Make the pool's functions known to generated code; where there is no pool, such that run all in the caller."""
+    loaded = library.load() if library.available() else None
+    alone = engine.build(_ALONE + engine.attributes()) if loaded is None else None
+    for name in _FUNCTIONS:
+        place = alone.address(f"alone_{name}") if alone else ctypes.cast(getattr(loaded, name), ctypes.c_void_p).value
+        engine.register(name, place or 0)
+    _kept.append(alone)
+
+
+_kept: list[engine.Code | None] = []
+_FUNCTIONS = (
+    "GOMP_parallel",
+    "omp_get_thread_num",
+    "omp_get_num_threads",
+    "omp_set_num_threads",
+    "dnnl_primitive_execute",
+)
+_ALONE = """
+define void @alone_GOMP_parallel(ptr %function, ptr %data, i32 %threads, i32 %flags) #0 {
+  call void %function(ptr %data)
+  ret void
+}
+
+define i32 @alone_omp_get_thread_num() #0 {
+  ret i32 0
+}
+
+define i32 @alone_omp_get_num_threads() #0 {
+  ret i32 1
+}
+
+define void @alone_omp_set_num_threads(i32 %threads) #0 {
+  ret void
+}
+
+define i32 @alone_dnnl_primitive_execute(ptr %primitive, ptr %stream, i32 %number, ptr %arguments) #0 {
+  ret i32 1
+}
+"""
 
 
 def entry(kernel: Kernel, check: bool) -> str:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ....backend.onednn.library import available
 from ....backend.onednn.primitives import DST, SRC, WEIGHTS, Owned
 from ...ir.graph import Extern, Ref
 from ..llvm.ir import Builder, Val, number
@@ -155,7 +156,12 @@ def _flattened(refs: tuple[Ref, ...]) -> tuple[Ref, ...] | None:
 
 def _fits(extern: Extern, refs: tuple[Ref, ...]) -> bool:
     rows, columns = extern.operands[0].shape[-2], extern.operands[-1 if len(refs) == 5 else 2].shape[-2]
-    return kernels.available() and not any(extern.onto) and not (extern.options["causal"] and rows < columns)
+    return (
+        available()
+        and kernels.available()
+        and not any(extern.onto)
+        and not (extern.options["causal"] and rows < columns)
+    )
 
 
 def _counts(block: _Block) -> tuple[int, int]:

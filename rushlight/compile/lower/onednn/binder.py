@@ -18,7 +18,7 @@ import numpy as np
 
 from ....backend.onednn.address import ALIGNMENT_BYTES, address, aligned
 from ....backend.onednn.blas import leave_cores_to_openmp
-from ....backend.onednn.library import check, load, load_holding_lock
+from ....backend.onednn.library import available, check, load, load_holding_lock
 from ....backend.onednn.primitives import (
     DST,
     SCRATCHPAD,
@@ -234,12 +234,14 @@ class Binder(Probe):
         packs: Mapping[Any, int] | None = None,
     ):
         super().__init__()
-        leave_cores_to_openmp()
         self.program, self._place_of = program, place_of
         self.name = "extern"
-        self.threads = load().omp_get_max_threads()
-        self._kept: list[Any] = [create("stream", engine(), _STREAM_IN_ORDER)]
-        self._stream = self._kept[0].value
+        self._kept: list[Any] = []
+        if available():
+            leave_cores_to_openmp()
+            self.threads = load().omp_get_max_threads()
+            self._kept.append(create("stream", engine(), _STREAM_IN_ORDER))
+        self._stream = self._kept[0].value if self._kept else 0
         self._by_slot: dict[int, list[tuple[int, int]]] = {}
         self._bound: dict[int, int] = {}
         self._room, self._room_bytes, self._used, self._flag = 0, 0, 0, 0

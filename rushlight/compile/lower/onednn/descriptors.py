@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ....backend.onednn.library import check, load
+from ....backend.onednn.library import available, check, load
 from ....backend.onednn.primitives import Owned, create, dims, engine, implementation
 from ....core.locks import made_once, making
 from ...ir.graph import Ref, is_dense, same_strides
@@ -48,13 +48,13 @@ def channels_last_order(ndim: int) -> tuple[int, ...]:
 
 
 def layout(ref: Ref, order: tuple[int, ...] | None = None) -> Owned | None:
-    """The descriptor of a ref, or None where oneDNN has none: a negative stride, an unknown type, nothing in it.
+    """The descriptor of a ref, or None where oneDNN is missing or has none: a negative stride, an unknown type, nothing in it.
 
     The strides of axes of length 1 say nothing and are set as in memory of `order` (default: row-major) if that is what
     the other axes show: implementations are chosen by comparing strides.
     """
     strides = tidy(ref.shape, ref.strides, order or tuple(range(ref.ndim)))
-    if ref.dtype.name not in DATA_TYPES or not ref.size or min(strides, default=0) < 0:
+    if not available() or ref.dtype.name not in DATA_TYPES or not ref.size or min(strides, default=0) < 0:
         return None
     return strided(ref.shape, strides, ref.dtype)
 

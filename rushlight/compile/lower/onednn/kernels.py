@@ -11,7 +11,6 @@ import ctypes
 import struct
 from collections.abc import Callable
 
-from ....backend.onednn.library import load
 from ....core.locks import made_once
 from ..llvm import engine, parallel
 from ..llvm.ir import Builder, Val, number
@@ -23,8 +22,8 @@ Emit = Callable[[Builder, list[Val], Val, Val], None]
 
 
 def available() -> bool:
-    """Whether native functions can be made: llvmlite and the OpenMP pool are there."""
-    return engine.available() and parallel.pool()
+    """Whether native functions can be made."""
+    return engine.available()
 
 
 def lanes() -> int:
@@ -55,7 +54,7 @@ def native(emit: Emit, addresses: int, numbers: int) -> Function:
     key = emit, addresses, numbers
     known = _functions.get(key)
     if known is None:
-        parallel.pool()
+        parallel.provide()
         known = _functions.add(key, Function(engine.build(_module(*key))))
     return known
 
@@ -122,8 +121,7 @@ def fixed(name: str) -> int:
 
 @made_once
 def _fixed() -> engine.Code:
-    parallel.pool()
-    engine.register("omp_set_num_threads", entry(load().omp_set_num_threads))
+    parallel.provide()
     return engine.build(_FIXED + _gemm() + engine.attributes())
 
 

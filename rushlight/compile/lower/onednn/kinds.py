@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...ir.graph import Extern, Node
 from ..winograd import bind as winograd
-from . import attention, convolution, few_channels, kernels, matmul, pooling, running, scatter
+from . import attention, convolution, few_channels, im2col, kernels, matmul, pooling, running, scatter
 from .binder import Binder, Probe, Rooms, second_operands
 from .descriptors import channels_last_order
 from .packs import Pack, find_packs
@@ -109,15 +109,15 @@ def _backward_weights(extern: Extern) -> Choice:
 
 
 def _bind_forward(extern: Extern, binder: Probe) -> bool:
-    return any(way.bind_forward(extern, binder) for way in (few_channels, winograd, convolution))
+    return any(way.bind_forward(extern, binder) for way in (few_channels, winograd, convolution, im2col))
 
 
 def _bind_backward_data(extern: Extern, binder: Probe) -> bool:
-    return any(way.bind_backward_data(extern, binder) for way in (winograd, convolution))
+    return any(way.bind_backward_data(extern, binder) for way in (winograd, convolution, im2col))
 
 
 def _bind_backward_weights(extern: Extern, binder: Probe) -> bool:
-    return any(way.bind_backward_weights(extern, binder) for way in (few_channels, winograd, convolution))
+    return any(way.bind_backward_weights(extern, binder) for way in (few_channels, winograd, convolution, im2col))
 
 
 KINDS: dict[str, tuple[Callable[[Extern, Probe], bool], Callable[[Extern], Choice]]] = {

@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from ....backend.onednn.library import load
+from ....backend.onednn.library import available, load
 from ....backend.onednn.primitives import Owned
 from ...ir.graph import Extern, Ref
 from ...ir.locations import Place
@@ -234,7 +234,7 @@ def _pays(y: Ref, channels: tuple[int, int]) -> bool:
 
 
 def _runs() -> bool:
-    return kernels.available() and kernels.lanes() == LANES
+    return available() and kernels.available() and kernels.lanes() == LANES
 
 
 def _can_be_last(image: Ref) -> bool:
