@@ -59,6 +59,17 @@ def test_a_processor_of_before_has_no_level(monkeypatch):
     assert isa.of_processor() == isa.effective() == "none"
 
 
+def test_arm_has_one_level(monkeypatch):
+    monkeypatch.setattr(isa, "_machine", lambda: "aarch64")
+    monkeypatch.setattr(isa, "of_processor", isa.of_processor.__wrapped__)
+    monkeypatch.setattr(isa, "_cap", None)
+    assert isa.is_arm() and isa.of_processor() == isa.effective() == "neon"
+    assert isa.cap_of("neon") is None and isa.cap_of("") is None
+    assert engine.fuses() and engine.converts_half()
+    with pytest.raises(ValueError, match=r"RUSHLIGHT_ISA='avx2'.*on aarch64 it must be neon"):
+        isa.cap_of("avx2")
+
+
 @with_onednn
 @pytest.mark.parametrize("name", NAMES)
 def test_onednn_is_limited(name):

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import rushlight as torch
+from rushlight.backend.onednn import library
 from rushlight.compile.lower.onednn import kernels
 from rushlight.compile.lower.onednn.direct import Run
 
-pytestmark = pytest.mark.skipif(not kernels.available(), reason="needs oneDNN and llvmlite")
+pytestmark = pytest.mark.skipif(not (library.available() and kernels.available()), reason="needs oneDNN and llvmlite")
 
 
 def random(*shape, dtype=np.float32):

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from rushlight.backend.onednn import library
 from rushlight.compile.ir.graph import Extern, Value
 from rushlight.compile.lower.llvm.program import Program
 from rushlight.compile.lower.onednn import Binder, Needs, bind, kernels, serves
 
-pytestmark = pytest.mark.skipif(not kernels.available(), reason="needs oneDNN and llvmlite")
+pytestmark = pytest.mark.skipif(not (library.available() and kernels.available()), reason="needs oneDNN and llvmlite")
 
 
 def random(*shape, seed=0):

@@ -4,11 +4,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from rushlight.backend.onednn import library
 from rushlight.compile.lower.onednn import choose, kernels
 from rushlight.compile.lower.onednn.direct import Run
 from rushlight.ops.spatial import conv, pool
 
-pytestmark = pytest.mark.skipif(not kernels.available(), reason="needs oneDNN and llvmlite")
+pytestmark = pytest.mark.skipif(not (library.available() and kernels.available()), reason="needs oneDNN and llvmlite")
 
 
 def random(*shape):

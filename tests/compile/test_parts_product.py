@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 
+from rushlight.backend.onednn import library
 from rushlight.compile.lower.amx import product as parts
 from rushlight.compile.lower.amx import unit
 from rushlight.compile.lower.onednn import kernels
 from rushlight.compile.lower.onednn.direct import Run
 
-pytestmark = pytest.mark.skipif(not (kernels.available() and unit.available()), reason="needs oneDNN, llvmlite and AMX")
+pytestmark = pytest.mark.skipif(
+    not (library.available() and kernels.available() and unit.available()), reason="needs oneDNN, llvmlite and AMX"
+)
 
 
 @pytest.fixture
