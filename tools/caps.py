@@ -1,4 +1,4 @@
-"""The tests that depend on the instruction set, once more under each one below this machine's: as on older processors.
+"""The tests that depend on the processor, once more under each instruction set below this machine's, and without oneDNN.
 
 Chosen by measurement, so that all of `.ci/run` takes at most 15 minutes on two quiet cores: what generates code or
 calls a library's kernels, and the golden runs. The machine's own instruction set is that of the whole suite, so it is
@@ -22,6 +22,11 @@ LEFT_OUT = (
     "ops/test_memory_order", "ops/test_layout_options", "ops/test_view",
 )  # fmt: skip
 CHECKS_LEFT_OUT = ("inputs_untouched", "strides", "memory", "inplace", "out")  # of the suite of all operators
+# What calls oneDNN's kernels or does without, as on ARM.
+WITHOUT_ONEDNN = (
+    "nn", "backend/test_onednn_rows.py", "ops/test_conv.py", "ops/test_pool.py", "ops/test_memory_order.py",
+    *(f"compile/test_{name}.py" for name in ("native_operators", "im2col", "update", "recurrent", "short_floats", "loops")),
+)  # fmt: skip
 RANDOM_PROGRAMS = "100"  # of the suite's 300
 OPENBLAS = {"sse41": "Nehalem", "avx2": "Haswell", "avx512": "SkylakeX"}
 # NumPy's own code is capped likewise; its baseline is x86-64-v2. NumPy 2.3 has names for smaller groups.
@@ -59,6 +64,10 @@ def main():
         print(f"RUSHLIGHT_ISA={level}, NumPy without {' '.join(disabled(level))}", flush=True)
         if subprocess.run(command, env=environment(level)).returncode:
             failed.append(level)
+    print("RUSHLIGHT_ONEDNN=0", flush=True)
+    command = [sys.executable, "-m", "pytest", *(f"tests/{name}" for name in WITHOUT_ONEDNN)]
+    if subprocess.run(command, env={**os.environ, "RUSHLIGHT_ONEDNN": "0"}).returncode:
+        failed.append("(no oneDNN)")
     sys.exit(f"failed under RUSHLIGHT_ISA={', '.join(failed)}" if failed else 0)
 
 

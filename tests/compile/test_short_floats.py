@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 import rushlight as torch
+from rushlight.backend.onednn import library
 from rushlight.compile.lower.onednn import kernels
 from rushlight.compile.passes.expand import is_short_float
 from rushlight.compile.runtime import native
 from rushlight.nn import functional as F
 
-pytestmark = pytest.mark.skipif(not kernels.available(), reason="needs oneDNN and llvmlite")
+pytestmark = pytest.mark.skipif(not kernels.available(), reason="needs llvmlite")
+with_onednn = pytest.mark.skipif(not library.available(), reason="needs oneDNN")
 short = pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bfloat16", "float16"])
 ULP = {torch.bfloat16: 2**-8, torch.float16: 2**-11}
 
@@ -63,7 +65,7 @@ def test_products(dtype, refused):
 
 
 @short
-@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("groups", [1, pytest.param(2, marks=with_onednn)])
 def test_convolutions(dtype, groups, refused):
     def f(x, w, bias, g):
         y = F.conv2d(x, w, bias, stride=(2, 1), padding=1, groups=groups)
@@ -75,7 +77,7 @@ def test_convolutions(dtype, groups, refused):
 
 
 @short
-@pytest.mark.parametrize("keys", [40, 600], ids=["whole", "in blocks"])
+@pytest.mark.parametrize("keys", [40, pytest.param(600, marks=with_onednn)], ids=["whole", "in blocks"])
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention(dtype, keys, causal, refused):
     def f(q, k, v, g):
@@ -97,6 +99,7 @@ def test_a_product_that_no_library_serves_is_left_to_its_kernel(monkeypatch):
     assert "no library has an implementation of matmul" in str(torch.compile.explain(compiled)(a))
 
 
+@with_onednn
 def test_explain_names_the_implementations():
     a, b = random(200, 300), random(300, 100)
     compiled = torch.compile(lambda a, b: (a @ b, a[:4, :40] @ b[:40, :12], torch.cumsum(a, 0)))
