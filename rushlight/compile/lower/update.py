@@ -333,7 +333,7 @@ def _flush_subnormal(b: Builder) -> str:
 
 
 def _set_modes(b: Builder, place: str) -> None:
-    """Write what lies at `place` to the register of the floating-point modes."""
+    """Write what is stored at `place` to the register of the floating-point modes."""
     if isa.is_arm():
         b.declare("@llvm.aarch64.set.fpcr", "declare void @llvm.aarch64.set.fpcr(i64)")
         b.line(f"call void @llvm.aarch64.set.fpcr(i64 {b.get(place, 'i64').text})")

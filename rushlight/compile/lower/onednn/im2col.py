@@ -1,6 +1,6 @@
 """Convolutions as products of unfolded windows (im2col), by BLAS: where oneDNN is missing.
 
-Images lie channels-last, so that a matrix has a row for each position of the result and a column for each tap, and one
+Images are channels-last, so that a matrix has a row for each position of the result and a column for each tap, and one
 product serves many images at once; with X the unfolded input, W the weight with its taps in the same order, G the slopes:
 
     forward            Y = X W^T
@@ -96,7 +96,7 @@ def _room(binder: Probe, images: int, sizes: _Sizes) -> Ref:
 
 
 def _rows(r: Ref, width: int, first: int, count: int) -> Ref:
-    """A part of what lies there as rows of `width` numbers."""
+    """A part of what is stored there as rows of `width` numbers."""
     return Ref(r.value, (count, width), (width, 1), r.offset + first * width)
 
 
@@ -198,7 +198,7 @@ def _launch(binder: Probe, emit, units: int, unfolded: Ref, images: Ref, offset:
 
 # -- the order of axes -------------------------------------------------------------------------------------------------
 def _is_last(images: Ref) -> bool:
-    """Whether images (N, C, H, W) lie channels-last without gaps."""
+    """Whether images (N, C, H, W) are channels-last without gaps."""
     return same_strides(images.shape, images.strides, packed(images.shape, _LAST))
 
 
