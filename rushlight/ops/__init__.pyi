@@ -1345,6 +1345,10 @@ def special_i1e(input: Tensor, *, out: Any = None) -> Tensor:
     """`i1` of each element times exp(-|input|)."""
     ...
 
+def special_airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
+    """Airy's function Ai of each element; nan at both infinities, as in torch."""
+    ...
+
 def special_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     """The Bessel function of the first kind of order 0 of each element."""
     ...

@@ -21,7 +21,11 @@ NAMES = {
         ("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "torch._sym"
     ),
     **dict.fromkeys(("from_dlpack", "to_dlpack"), "utils.dlpack"),
-    "quantize_per_tensor": "ops.quantized.tensor",
+    **dict.fromkeys(("quantize_per_tensor", "dequantize", "int_repr", "q_scale", "q_zero_point"), "ops.quantized.tensor"),
+    **dict.fromkeys(("fake_quantize_per_tensor_affine", "fake_quantize_per_channel_affine"), "ops.quantized.fake"),
+    "convolution": "ops.spatial.convolution",
+    "from_file": "core.tensor.typed_storage",
+    **dict.fromkeys(("cudnn_is_acceptable", "is_distributed"), "core.tensor.memory_order"),
     "norm_except_dim": "nn.utils.weight_norm",
     "vmap": "func.vectorize",
     "Future": "torch._C",

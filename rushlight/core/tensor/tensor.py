@@ -463,7 +463,7 @@ class Tensor:
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The values as an ndarray that shares the tensor's memory."""
-        if self._edge is not None and not force:
+        if self._edge is not None and thread.state.grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if isinstance(self._array, Buffer):
             return self._array.backend.to_host(self._array) if force else self._array.__array__()
