@@ -25,7 +25,7 @@ def convolution(
 
     Args:
         output_padding: for transposed ones.
-    Shape: that of the function, with a batch.
+    Shape: (N, C, *), (K, C/groups, *), (K) -> (N, K, *).
     Raises:
         RuntimeError: another number of dimensions than the weight's, as in
             `convolution(ones(2, 5), ones(1, 2, 3), None, [1], [0], [1], False, [0], 1)`.
