@@ -442,10 +442,13 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         if thread.state.level > 1:
             emit_event("rebound", self)
         return self
-    if not isinstance(source, Tensor):
-        if not hasattr(source, "_flat"):
+    if not isinstance(source, Tensor) or (size is None and storage_offset != 0):
+        if not hasattr(source, "_flat") or size is None and storage_offset != 0:
+            given = type_name(source) + (
+                f", {type_name(storage_offset)}" if size is None and storage_offset != 0 else ""
+            )
             raise TypeError(
-                f"set_() received an invalid combination of arguments - got ({type_name(source)}), but expected one of:\n"
+                f"set_() received an invalid combination of arguments - got ({given}), but expected one of:\n"
                 " * ()\n * (Tensor source)\n * (torch.Storage source)\n * (torch.Storage source, int storage_offset, "
                 "tuple of ints size, tuple of ints stride)\n"
             )
