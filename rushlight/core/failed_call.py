@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import dis
 import inspect
+import re
+import sys
 from functools import cache
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 __all__ = ["failed_call"]
 
-_INTERNAL = {
-    "call", "check_bool", "drawn", "f", "g", "inplace", "method", "numpy_type", "operator", "plain", "run", "shape_from",
-    "wrapper", "__call__", "__getattr__",
-}  # fmt: skip
+_INTERNAL = {"call", "f", "g", "method", "operator", "plain", "run", "wrapper", "__call__", "__getattr__"}
+_OPERATORS = re.compile(
+    r"[/\\](core|ops|backend)[/\\](?!linalg|signal|special)"
+)  # where functions are public by being listed
 _NAMES = {
     "_getitem": "indexing",
     "_setitem": "assignment by index",
@@ -57,9 +59,24 @@ def _name_of(frame: FrameType) -> str:
         return (first if isinstance(first, type) else type(first)).__name__
     if name in _NAMES:
         return _NAMES[name]
-    if name in _INTERNAL or (name.startswith("_") and not name.endswith("__")) or name.startswith("<"):
+    if (
+        name in _INTERNAL
+        or not _is_listed(name, frame.f_code.co_filename)
+        or (name.startswith("_") and not name.endswith("__"))
+        or name.startswith("<")
+    ):
         return ""
     return name.strip("_") if name.startswith("__") else name
+
+
+def _is_listed(name: str, file: str) -> bool:
+    """Whether a function of the operators' folders is one of the package's, or a tensor's method; True elsewhere."""
+    package = __name__.partition(".")[0]
+    if not _OPERATORS.search(file[file.rfind(package) :]) or name.startswith("__"):
+        return True
+    return any(
+        name in vars(place) for place in (sys.modules[package], sys.modules[package + ".core.tensor.tensor"].Tensor)
+    )
 
 
 def _arguments(frame: FrameType, as_given: bool = True) -> dict[str, Any]:
