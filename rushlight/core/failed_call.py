@@ -75,7 +75,8 @@ def _is_listed(name: str, file: str) -> bool:
     if not _OPERATORS.search(file[file.rfind(package) :]) or name.startswith("__"):
         return True
     return any(
-        name in vars(place) for place in (sys.modules[package], sys.modules[package + ".core.tensor.tensor"].Tensor)
+        callable(vars(place).get(name))
+        for place in (sys.modules[package], sys.modules[package + ".core.tensor.tensor"].Tensor)
     )
 
 
