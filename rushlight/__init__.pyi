@@ -829,6 +829,8 @@ from .core.tensor.typed_storage import HalfStorage as HalfStorage
 from .core.tensor.typed_storage import IntStorage as IntStorage
 from .core.tensor.typed_storage import LongStorage as LongStorage
 from .torch.cuda import OutOfMemoryError as OutOfMemoryError
+from .torch.jit.containers import ScriptDict as ScriptDict
+from .torch.jit.containers import ScriptList as ScriptList
 from .core.tensor.typed_storage import ShortStorage as ShortStorage
 from .core.tensor.typed_storage import TypedStorage as TypedStorage
 from .core.tensor.typed_storage import UntypedStorage as UntypedStorage
@@ -840,6 +842,7 @@ from .ops.random.sobol import _sobol_engine_draw as _sobol_engine_draw
 from .ops.random.sobol import _sobol_engine_ff_ as _sobol_engine_ff_
 from .ops.random.sobol import _sobol_engine_initialize_state_ as _sobol_engine_initialize_state_
 from .ops.random.sobol import _sobol_engine_scramble_ as _sobol_engine_scramble_
+from .nn.utils.weight_norm import _weight_norm as _weight_norm
 from .amp import autocast as autocast
 from .amp.modes import autocast_decrement_nesting as autocast_decrement_nesting
 from .amp.modes import autocast_increment_nesting as autocast_increment_nesting

@@ -27,7 +27,7 @@ NAMES = {
     **dict.fromkeys(("ScriptDict", "ScriptList"), "torch.jit.containers"),
     "from_file": "core.tensor.typed_storage",
     **dict.fromkeys(("cudnn_is_acceptable", "is_distributed"), "core.tensor.memory_order"),
-    "norm_except_dim": "nn.utils.weight_norm",
+    **dict.fromkeys(("norm_except_dim", "_weight_norm"), "nn.utils.weight_norm"),
     "vmap": "func.vectorize",
     "Future": "torch._C",
     **dict.fromkeys(("stft", "istft"), "ops.signal.stft"),
