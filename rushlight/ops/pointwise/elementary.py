@@ -12,7 +12,15 @@ import numpy as np
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import NEVER, binary, composite, primitive, unary
 from .building_blocks import (
-    MANY, conjugate, for_types, in_single, of_arrays, rounded_as, widened, zero_rule, zeros_of,
+    MANY,
+    conjugate,
+    for_types,
+    in_single,
+    of_arrays,
+    rounded_as,
+    widened,
+    zero_rule,
+    zeros_of,
 )  # fmt: skip
 from .checks import not_implemented, refuse, tensors_only
 from .fused_loops import LARGE, FusedLoop
