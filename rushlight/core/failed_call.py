@@ -85,7 +85,9 @@ def _arguments(frame: FrameType, as_given: bool = True) -> dict[str, Any]:
     has_star = bool(code.co_flags & inspect.CO_VARARGS)
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + has_star]
     changed = _bound_again(code) if as_given and code.co_name not in _NAMES else ()
-    return {n: frame.f_locals[n] for n in names if n in frame.f_locals and n not in changed}
+    return {
+        n: frame.f_locals[n] for n in names if n in frame.f_locals and n not in changed and n != "args"
+    }  # a wrapper's
 
 
 @cache
