@@ -21,11 +21,9 @@ _OPERATORS = re.compile(
     r"[/\\](core|ops|backend)[/\\](?!linalg|signal|special)"
 )  # where functions are public by being listed
 _NAMES = {
-    "_getitem": "indexing",
-    "_setitem": "assignment by index",
-    "_tensor_backward": "backward",
-    "_operator": "matmul",
-}
+    "_getitem": "indexing", "__getitem__": "indexing", "_setitem": "assignment by index",
+    "__setitem__": "assignment by index", "_tensor_backward": "backward", "_operator": "matmul",
+}  # fmt: skip
 _MOST = 8  # frames to look at, and arguments to show
 
 
