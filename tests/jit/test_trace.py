@@ -438,3 +438,27 @@ def test_reflected_operators_of_modes():
     with Again():
         asked = 12 // x, 12 % x, 12 & x, 12 | x, 12 ^ x, 1 << (x % 3), 900 >> x, 2**x, 1 - x, 1 + x, 2 * x
     _same(asked, plain)
+
+
+def test_scopes_are_paths_of_the_modules_called():
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.s = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU()))
+
+        def forward(self, x):
+            return self.s(x) * 2
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.b, self.l = Block(), nn.ModuleList([nn.Sigmoid()])
+
+        def forward(self, x):
+            return self.l[0](self.b(x)).sum()
+
+    traced = torch.jit.trace(Net(), torch.ones(1, 2))
+    scopes = {n.kind(): n.scopeName() for n in traced.inlined_graph.nodes() if n.kind().startswith("aten::")}
+    assert scopes["aten::relu"] == "__module.b/__module.b.s/__module.b.s.1/__module.b.s.1.0"
+    assert (scopes["aten::sigmoid"], scopes["aten::sum"]) == ("__module.l.0", "")
+    assert "NoneType = prim::Constant()\n" in str(traced.graph)

@@ -110,10 +110,9 @@ class Builder:
         self.stack.append(bool(path))
         if path:
             me = self._attribute(frame, path)
-            call = Node("prim::CallMethod", [me], [], {"name": "forward"}, scope=frame.scope)
-            names = path.split(".")
-            scope = "/".join("__module." + ".".join(names[: i + 1]) for i in range(len(names)))
-            self.frame = Frame(module, frame, call, scope, self._class(module))
+            call = Node("prim::CallMethod", [me], [], {"name": "forward"})
+            around = frame.scope.rpartition("/")[2] or "__module"  # each part is a whole path, from the root
+            self.frame = Frame(module, frame, call, f"{around}.{path}", self._class(module))
             frame.children.append(self.frame)
             frame.graph.nodes.append(call)
 
@@ -253,7 +252,8 @@ class Builder:
 
     def add(self, node: Node) -> None:
         node.scope = node.scope or self.frame.scope
-        node.place = node.place or caller_place()
+        if node.kind != "prim::ListConstruct" and not (node.is_constant and node.value is None):  # torch names no line
+            node.place = node.place or caller_place()
         self.frame.graph.nodes.append(node)
 
     def constant(self, value: Any, type: Type) -> Value:
