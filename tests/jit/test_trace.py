@@ -462,3 +462,16 @@ def test_scopes_are_paths_of_the_modules_called():
     assert scopes["aten::relu"] == "__module.b/__module.b.s/__module.b.s.1/__module.b.s.1.0"
     assert (scopes["aten::sigmoid"], scopes["aten::sum"]) == ("__module.l.0", "")
     assert "NoneType = prim::Constant()\n" in str(traced.graph)
+
+
+def test_numbers_keep_all_digits_and_decide_no_type(tmp_path):
+    traced = torch.jit.trace(lambda x: x / 0.1 + x * 0.3, torch.ones(2))
+    assert "Double(requires_grad=0, device=cpu) = prim::Constant[value={0.1}]" in str(traced.graph)
+    traced.save(tmp_path / "program.pt")
+    for program in (traced, torch.jit.load(tmp_path / "program.pt")):
+        x = torch.ones(2, dtype=torch.float64)
+        assert torch.equal(program(x), x / 0.1 + x * 0.3)
+        assert program(torch.tensor(1.0)).dtype is torch.float32 and program(torch.tensor(1)).dtype is torch.float32
+        assert program(torch.ones(2, dtype=torch.float16)).dtype is torch.float16
+    made = torch.jit.trace(lambda x: x + 0.1j, torch.ones(2))
+    assert made(torch.ones(2)).dtype is torch.complex64

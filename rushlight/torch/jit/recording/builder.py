@@ -32,7 +32,7 @@ from ..ir.graph import (
     Value,
     list_of,
 )
-from ..ir.literals import code_of, number_tensor
+from ..ir.literals import code_of, exact_number_tensor
 from ..ir.python_function import PythonFunction
 from ..ir.schemas import element_of, is_list, named
 from .describe import caller_place, name_in_python, type_of_tensor
@@ -282,6 +282,11 @@ class Builder:
         self.constants[id(t)] = t
         return self.constant(t, type_of_tensor(t))
 
+    def _wrapped_number(self, value: Any) -> Value:
+        result = self.value(self.made(exact_number_tensor(value)))
+        self.frame.graph.nodes[-1].attributes["is_number"] = True
+        return result
+
     def node(self, call: Call, *types: Type) -> Value:
         """Add a node of an operator with one result."""
         inputs = self._inputs(call)
@@ -364,7 +369,7 @@ class Builder:
             return self._list(kind.rstrip("?"), value)
         kind = kind.rstrip("?")
         if kind == "Tensor":
-            return self.value(value if isinstance(value, Tensor) else self.made(number_tensor(value)))
+            return self.value(value) if isinstance(value, Tensor) else self._wrapped_number(value)
         if isinstance(value, Tensor):
             return self._number(kind, value)
         value = plain_number(value)
