@@ -402,6 +402,7 @@ from .ops import i0_ as i0_
 from .ops import special_i0e as special_i0e
 from .ops import special_i1 as special_i1
 from .ops import special_i1e as special_i1e
+from .ops import special_airy_ai as special_airy_ai
 from .ops import special_bessel_j0 as special_bessel_j0
 from .ops import special_bessel_j1 as special_bessel_j1
 from .ops import special_bessel_y0 as special_bessel_y0
@@ -828,6 +829,8 @@ from .core.tensor.typed_storage import HalfStorage as HalfStorage
 from .core.tensor.typed_storage import IntStorage as IntStorage
 from .core.tensor.typed_storage import LongStorage as LongStorage
 from .torch.cuda import OutOfMemoryError as OutOfMemoryError
+from .torch.jit.containers import ScriptDict as ScriptDict
+from .torch.jit.containers import ScriptList as ScriptList
 from .core.tensor.typed_storage import ShortStorage as ShortStorage
 from .core.tensor.typed_storage import TypedStorage as TypedStorage
 from .core.tensor.typed_storage import UntypedStorage as UntypedStorage
@@ -839,14 +842,21 @@ from .ops.random.sobol import _sobol_engine_draw as _sobol_engine_draw
 from .ops.random.sobol import _sobol_engine_ff_ as _sobol_engine_ff_
 from .ops.random.sobol import _sobol_engine_initialize_state_ as _sobol_engine_initialize_state_
 from .ops.random.sobol import _sobol_engine_scramble_ as _sobol_engine_scramble_
+from .nn.utils.weight_norm import _weight_norm as _weight_norm
 from .amp import autocast as autocast
 from .amp.modes import autocast_decrement_nesting as autocast_decrement_nesting
 from .amp.modes import autocast_increment_nesting as autocast_increment_nesting
 from .ops.signal.window import bartlett_window as bartlett_window
 from .ops.signal.window import blackman_window as blackman_window
 from .amp.modes import clear_autocast_cache as clear_autocast_cache
+from .ops.spatial.convolution import convolution as convolution
+from .core.tensor.memory_order import cudnn_is_acceptable as cudnn_is_acceptable
+from .ops.quantized.tensor import dequantize as dequantize
 from .sparse.products import dsmm as dsmm
+from .ops.quantized.fake import fake_quantize_per_channel_affine as fake_quantize_per_channel_affine
+from .ops.quantized.fake import fake_quantize_per_tensor_affine as fake_quantize_per_tensor_affine
 from .utils.dlpack import from_dlpack as from_dlpack
+from .core.tensor.typed_storage import from_file as from_file
 from .amp.modes import get_autocast_cpu_dtype as get_autocast_cpu_dtype
 from .amp.modes import get_autocast_dtype as get_autocast_dtype
 from .amp.modes import get_autocast_gpu_dtype as get_autocast_gpu_dtype
@@ -854,14 +864,18 @@ from .ops.signal.window import hamming_window as hamming_window
 from .ops.signal.window import hann_window as hann_window
 hsmm: _Any
 from .sparse.products import hspmm as hspmm
+from .ops.quantized.tensor import int_repr as int_repr
 from .amp.modes import is_autocast_cache_enabled as is_autocast_cache_enabled
 from .amp.modes import is_autocast_cpu_enabled as is_autocast_cpu_enabled
 from .amp.modes import is_autocast_enabled as is_autocast_enabled
+from .core.tensor.memory_order import is_distributed as is_distributed
 from .core.tensor.typed_storage import is_storage as is_storage
 from .ops.signal.stft import istft as istft
 from .ops.signal.window import kaiser_window as kaiser_window
 from .serialization import load as load
 from .nn.utils.weight_norm import norm_except_dim as norm_except_dim
+from .ops.quantized.tensor import q_scale as q_scale
+from .ops.quantized.tensor import q_zero_point as q_zero_point
 from .ops.quantized.tensor import quantize_per_tensor as quantize_per_tensor
 resize_as_sparse_: _Any
 from .sparse.products import saddmm as saddmm

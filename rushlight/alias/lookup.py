@@ -23,6 +23,7 @@ _SOURCES = {
     "torch.torch_version": "rushlight.torch.version",
     "torch._C._nn": "rushlight.alias.c_nn",
     "torch.nn.modules.utils": "rushlight.alias.ntuple",
+    "torch._ops": "rushlight.core.dispatch.aten",
     "torch._tensor_str": "rushlight.core.tensor.printing",
     "torch.utils.data._utils.collate": "rushlight.utils.data.collate",
     "torch.utils.data._utils.fetch": "rushlight.utils.data.fetch",

@@ -410,18 +410,29 @@ def _copy_like(a: np.ndarray, like: np.ndarray) -> np.ndarray:
     """A copy of `a` with the memory layout of `like` where that is dense, else C-contiguous."""
     if isinstance(a, Buffer):
         return a.backend.apply(_copy_like, (a, like), {})
-    if like.flags.f_contiguous and not like.flags.c_contiguous:
-        return a.copy("F")
-    return a.copy()
+    if _order_of(like) is None:
+        return a.copy()
+    out = np.empty_like(like, a.dtype, subok=False)
+    out[...] = a
+    return out
+
+
+def _order_of(a: np.ndarray) -> list[int] | None:
+    """The dimensions by falling stride where there are no gaps between the elements; None also for C-contiguous memory."""
+    if a.flags.c_contiguous:
+        return None
+    order = sorted(range(a.ndim), key=lambda i: -a.strides[i])
+    return order if a.transpose(order).flags.c_contiguous else None
 
 
 def _watched_copy(g: Tensor, like: np.ndarray) -> Any:
     """`_copy_like` in operators, for a listener."""
-    if like.flags.f_contiguous and not like.flags.c_contiguous:
-        order = tuple(reversed(range(like.ndim)))
-        g = _plain_copy(g.permute(order)).permute(order)  # type: ignore[attr-defined]
-    else:
+    order = _order_of(like)
+    if order is None:
         g = _plain_copy(g)
+    else:
+        back = sorted(range(len(order)), key=order.__getitem__)
+        g = _plain_copy(g.permute(order)).permute(back)  # type: ignore[attr-defined]
     g._edge = g._view = None
     return g
 

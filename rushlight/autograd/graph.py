@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakSet
@@ -135,27 +136,33 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
     is saved. A graph that was made within it can be differentiated within it only.
     """
 
+    _open = threading.local()  # .block: the one that is open in this thread
+
     def __init__(self) -> None:
         super().__init__(lambda t: t.clone(), self._give_back)  # type: ignore[attr-defined]
         self.is_open = False
 
     def _give_back(self, t: Tensor) -> Tensor:
         if not self.is_open:
-            raise RuntimeError(
+            raise AssertionError(
                 "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
                 "originally recorded."
             )
         return t
 
-    def __enter__(self) -> None:
-        if self.is_open:
+    def __enter__(self) -> allow_mutation_on_saved_tensors:  # type: ignore[override]
+        if getattr(self._open, "block", None) is not None:
             raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
         super().__enter__()
-        self.is_open = True
+        self.is_open, self._open.block = True, self
+        return self
 
     def __exit__(self, *exc: object) -> None:
         super().__exit__(*exc)
-        self.is_open = False
+        self.is_open, self._open.block = False, None
+
+    def clear(self) -> None:
+        """Nothing: torch's lets go of the copies that it has made, which the graph holds here."""
 
 
 class disable_saved_tensors_hooks(saved_tensors_hooks):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .failed_call import failed_call
 from .own_code import FILES
 
 __all__ = ["shorten", "was_raised_inside"]
@@ -34,11 +35,22 @@ def shorten(error: BaseException) -> None:
         if one is None or id(one) in seen:
             continue
         seen.add(id(one))
+        call = _call_of(one) if one is error else ""
         hidden = _shorten_one(one)
         if hidden and one is error:
             frames = "1 frame" if hidden == 1 else f"{hidden} frames"
-            one.add_note(f"({frames} inside Rushlight left out: RUSHLIGHT_TRACEBACK=full shows all)")
+            one.add_note(f"({call}{frames} inside Rushlight left out: RUSHLIGHT_TRACEBACK=full shows all)")
         pending += [one.__cause__, None if one.__suppress_context__ else one.__context__]
+
+
+def _call_of(error: BaseException) -> str:
+    """ "in mv(input [2, 3], vec [2]), ", where the error arose in a call of Rushlight; a module's note says more."""
+    if any(note.startswith("in `") for note in getattr(error, "__notes__", ())):
+        return ""
+    frames = _frames(error.__traceback__)
+    own = [i for i, tb in enumerate(frames) if not _is_hidden(frames, i)]
+    call = failed_call(frames[own[-1] + 1 :]) if own else ""
+    return f"in {call}, " if call else ""
 
 
 def was_raised_inside(traceback: TracebackType | None) -> bool:

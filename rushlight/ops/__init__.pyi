@@ -960,15 +960,15 @@ def chunk(input: Tensor, chunks: _int, dim: _int = 0, *, axis: _int | Sequence[_
     ...
 
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-    """`chunk` whose parts may be written to in place."""
+    """`chunk` whose parts may be written to in place: they share memory, but gradients know nothing of the writes."""
     ...
 
 def unsafe_split(input: Tensor, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
-    """`split` whose parts may be written to in place."""
+    """`split` whose parts may be written to in place: they share memory, but gradients know nothing of the writes."""
     ...
 
 def unsafe_split_with_sizes(input: Tensor, split_sizes: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-    """`split_with_sizes` whose parts may be written to in place."""
+    """`split_with_sizes` whose parts may be written to in place: they share memory, unknown to gradients."""
     ...
 
 def tensor_split(input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
@@ -1343,6 +1343,10 @@ def special_i1(input: Tensor, *, out: Any = None) -> Tensor:
 
 def special_i1e(input: Tensor, *, out: Any = None) -> Tensor:
     """`i1` of each element times exp(-|input|)."""
+    ...
+
+def special_airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
+    """Airy's function Ai of each element; nan at both infinities, as in torch."""
     ...
 
 def special_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:

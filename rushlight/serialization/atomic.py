@@ -37,6 +37,13 @@ def atomic_write(path):
         yield from _replace(target, mode)
 
 
+def check_folder(path):
+    """Raise RuntimeError where the folder of a file to be written does not exist."""
+    folder = os.path.dirname(os.fsdecode(path))
+    if folder and not os.path.isdir(folder):
+        raise RuntimeError(f"Parent directory {folder} does not exist.")
+
+
 def _check_target(target, mode, path):
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):

@@ -6,7 +6,7 @@ import pickle
 import sys
 
 from . import legacy
-from .atomic import atomic_write
+from .atomic import atomic_write, check_folder
 from .pickler import SavedStorages, pickler_class
 from .zip_format import ALIGNMENT, ZipWriter, archive_name_of
 
@@ -37,6 +37,8 @@ def save(
     is_path = isinstance(f, (str, bytes, os.PathLike))
     if not is_path and not hasattr(f, "write"):
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+    if is_path:
+        check_folder(f)
     if _use_new_zipfile_serialization:
         name = archive_name_of(f) if is_path else "archive"
         write = _zip_writer(obj, name, pickle_module, pickle_protocol, _disable_byteorder_record)

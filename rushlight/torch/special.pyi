@@ -17,6 +17,10 @@ from ..core.tensor.tensor import Tensor
 
 _Number: TypeAlias = _int | _float | _bool | _complex
 _Device: TypeAlias = _device | _str | _int | None
+def airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
+    """Airy's function Ai of each element; nan at both infinities, as in torch."""
+    ...
+
 def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     """The Bessel function of the first kind of order 0 of each element."""
     ...

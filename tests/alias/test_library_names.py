@@ -111,6 +111,24 @@ def test_storage_from_a_file(tmp_path):
         torch.UntypedStorage.from_file(path, False, 100)
 
 
+def test_tensor_from_a_file(tmp_path):
+    path = str(tmp_path / "numbers")
+    np.arange(6, dtype=np.float32).tofile(path)
+    private, shared = torch.from_file(path, size=3), torch.from_file(path, True, 8)
+    assert private.tolist() == [0, 1, 2] and shared.tolist() == [0, 1, 2, 3, 4, 5, 0, 0]
+    private[0], shared[1] = 9, 7
+    assert np.fromfile(path, np.float32).tolist() == [0, 7, 2, 3, 4, 5, 0, 0]
+    assert torch.from_file(path, size=2, dtype=torch.int16).dtype is torch.int16
+    assert torch.from_file(path, size=1, requires_grad=True).requires_grad
+    with pytest.raises(RuntimeError, match=r"unable to open file <.*none> in read-only mode: No such file"):
+        torch.from_file(path + "none", size=1)
+    with pytest.raises(RuntimeError, match="size <32> is smaller than the required mapping size <40>"):
+        torch.from_file(path, size=10)
+    assert torch.from_file(path + "new", True, 2).tolist() == [0, 0]
+    with pytest.raises(TypeError, match=r"argument .filename. \(position 1\) must be str, not int"):
+        torch.from_file(3)
+
+
 def test_tensors_by_dtype():
     tensors = [torch.ones(1), torch.ones(1).double(), torch.ones(2)]
     found = _group_tensors_by_device_and_dtype([tensors, [], [None, None, None]], with_indices=True)

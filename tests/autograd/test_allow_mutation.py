@@ -41,5 +41,14 @@ def test_without_it_and_outside_of_it():
         z = (x * x).sum()
         with pytest.raises(RuntimeError, match="cannot be nested"):
             block.__enter__()
-    with pytest.raises(RuntimeError, match="outside of the 'allow_mutation_on_saved_tensors' context"):
+    with pytest.raises(AssertionError, match="outside of the 'allow_mutation_on_saved_tensors' context"):
         z.backward()
+
+
+def test_another_block_inside():
+    with allow_mutation_on_saved_tensors() as block, pytest.raises(RuntimeError, match="cannot be nested"):
+        block.clear()
+        with allow_mutation_on_saved_tensors():
+            pass
+    with allow_mutation_on_saved_tensors():
+        pass

@@ -12,6 +12,7 @@ pytest.importorskip("llvmlite")
 from native import map_native
 
 from rushlight.compile.ir.expression import apply, cast
+from rushlight.core.tensor import casting
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = [np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16), BFLOAT16]
@@ -165,7 +166,7 @@ def check_operators(table, *args):
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_float_operators(dtype):
-    x, y = pairs(dtype)
+    x, y = (np.where(a == a, a, dtype.type(np.nan)) for a in pairs(dtype))  # NumPy takes signalling ones as ARM does
     check_operators(_FLOAT_UNARY, x)
     short = ("fmod", "floordiv", "mod", "fmax", "fmin")  # ml_dtypes rounds and signs these in its own way
     check_operators({k: f for k, f in _FLOAT_BINARY.items() if dtype != BFLOAT16 or k not in short}, x, y)
@@ -233,4 +234,4 @@ def test_casts(source):
                 inside = (wide >= info.min) & (wide < float(info.max) + (target.itemsize < 8))
                 if target.itemsize >= 4:
                     inside[:] = True
-            assert_same(f"cast to {target}", got[inside], x[inside].astype(target), x[inside])
+            assert_same(f"cast to {target}", got[inside], casting.cast(x[inside], target), x[inside])

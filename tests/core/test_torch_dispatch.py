@@ -290,3 +290,36 @@ def test_swapped_parameters():
         assert module.weight is not weight
     finally:
         future.set_overwrite_module_params_on_conversion(False)
+
+
+def test_casts_to_the_same_type_and_python_values():
+    wrapped = Wrapped(torch.ones(2))
+    assert (
+        wrapped.float() is wrapped and wrapped.to(torch.float32) is wrapped and wrapped.double().dtype is torch.float64
+    )
+    sparse = torch.ones(2).to_sparse()
+    assert sparse.float() is sparse
+    with pytest.raises(RuntimeError, match=r"\.numpy\(\) is not supported for tensor subclasses"):
+        wrapped.numpy()
+    with pytest.raises(RuntimeError, match=r"\.tolist\(\) is not supported for tensor subclasses, got Wrapped"):
+        wrapped.tolist()
+
+
+def test_overloads_tell_their_schema():
+    from rushlight.core.dispatch.aten import OpOverload, OpOverloadPacket, operator
+
+    add = operator("add_").Tensor
+    assert (
+        type(add) is OpOverload
+        and type(add.overloadpacket) is OpOverloadPacket
+        and repr(OpOverload)[8:18] == "torch._ops"
+    )
+    schema = add._schema
+    assert (schema.name, schema.overload_name, schema.is_mutable) == ("aten::add_", "Tensor", True)
+    assert [(a.name, a.type, a.default_value, a.kwarg_only) for a in schema.arguments] == [
+        ("self", "Tensor", None, False), ("other", "Tensor", None, False), ("alpha", "number", 1, True),
+    ]  # fmt: skip
+    assert schema.arguments[0].alias_info.is_write and schema.arguments[1].alias_info is None
+    assert str(schema) == "aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)"
+    assert operator("view").default.is_view and not operator("relu").default.is_view
+    assert operator("_rushlight_native_batch_norm").default._schema.name == "aten::_rushlight_native_batch_norm"

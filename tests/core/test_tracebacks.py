@@ -98,3 +98,30 @@ def test_an_error_of_the_programs_own_code_has_no_note():
             raise KeyError(x.shape)
 
     assert not hasattr(caught(nn.Sequential(Net()), torch.ones(1)), "__notes__")
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda t: t(2, 3).mv(t(2)), "in mv(input [2, 3], vec [2]), "),
+        (lambda t: t(2, 3) + t(4).double(), "in add(input [2, 3], other [4] float64), "),
+        (lambda t: torch.atan2(t(2), t(3)), "in atan2(input [2], other [3]), "),
+        (
+            lambda t: nn.functional.conv2d(t(1, 2, 3, 3), t(1, 3, 1, 1)),
+            "in conv2d(input [1, 2, 3, 3], weight [1, 3, 1, 1]), ",
+        ),
+        (lambda t: torch.cat([t(2), t(2, 2)]), "in cat(tensors [[2], [2, 2]]), "),
+        (
+            lambda t: t(2, 3).index_add(1, torch.tensor([9]), t(2, 1)),
+            "in index_add(input [2, 3], index [1] int64, source [2, 1]), ",
+        ),
+        (lambda t: t(2, 3)[5], "in indexing(self [2, 3]), "),
+        (lambda t: nn.MultiheadAttention(5, 2), "in MultiheadAttention(), "),
+    ],
+)
+def test_the_line_names_the_call(call, named, monkeypatch):
+    monkeypatch.delenv("RUSHLIGHT_TRACEBACK")
+    error = caught(call, torch.ones)
+    shorten(error)
+    (note,) = error.__notes__
+    assert note.startswith(f"({named}") and "inside Rushlight left out" in note

@@ -438,3 +438,40 @@ def test_reflected_operators_of_modes():
     with Again():
         asked = 12 // x, 12 % x, 12 & x, 12 | x, 12 ^ x, 1 << (x % 3), 900 >> x, 2**x, 1 - x, 1 + x, 2 * x
     _same(asked, plain)
+
+
+def test_scopes_are_paths_of_the_modules_called():
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.s = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU()))
+
+        def forward(self, x):
+            return self.s(x) * 2
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.b, self.l = Block(), nn.ModuleList([nn.Sigmoid()])
+
+        def forward(self, x):
+            return self.l[0](self.b(x)).sum()
+
+    traced = torch.jit.trace(Net(), torch.ones(1, 2))
+    scopes = {n.kind(): n.scopeName() for n in traced.inlined_graph.nodes() if n.kind().startswith("aten::")}
+    assert scopes["aten::relu"] == "__module.b/__module.b.s/__module.b.s.1/__module.b.s.1.0"
+    assert (scopes["aten::sigmoid"], scopes["aten::sum"]) == ("__module.l.0", "")
+    assert "NoneType = prim::Constant()\n" in str(traced.graph)
+
+
+def test_numbers_keep_all_digits_and_decide_no_type(tmp_path):
+    traced = torch.jit.trace(lambda x: x / 0.1 + x * 0.3, torch.ones(2))
+    assert "Double(requires_grad=0, device=cpu) = prim::Constant[value={0.1}]" in str(traced.graph)
+    traced.save(tmp_path / "program.pt")
+    for program in (traced, torch.jit.load(tmp_path / "program.pt")):
+        x = torch.ones(2, dtype=torch.float64)
+        assert torch.equal(program(x), x / 0.1 + x * 0.3)
+        assert program(torch.tensor(1.0)).dtype is torch.float32 and program(torch.tensor(1)).dtype is torch.float32
+        assert program(torch.ones(2, dtype=torch.float16)).dtype is torch.float16
+    made = torch.jit.trace(lambda x: x + 0.1j, torch.ones(2))
+    assert made(torch.ones(2)).dtype is torch.complex64

@@ -216,3 +216,13 @@ def test_groups_are_whole_numbers():
     for wrong in (True, 4.0, rl.tensor([4, 4])):
         with pytest.raises(TypeError, match=r"argument 'groups' \(position 7\) must be int"):
             rl.nn.functional.conv2d(x, w, groups=wrong)
+
+
+def test_convolution_of_any_kind():
+    x, w = rl.randn(2, 4, 6, 6), rl.randn(4, 2, 3, 3)
+    made = rl.convolution(x, w, None, [2, 1], [1, 1], [1, 1], False, [0, 0], 2)
+    assert rl.equal(made, ops.conv2d(x, w, None, (2, 1), (1, 1), 1, 2))
+    made = rl.convolution(x, w, rl.ones(4), [2, 2], [1, 1], [1, 1], True, [1, 0], 2)
+    assert rl.equal(made, ops.conv_transpose2d(x, w, rl.ones(4), 2, 1, (1, 0), 2))
+    with pytest.raises(RuntimeError, match="Expected 4-dimensional input for 4-dimensional weight"):
+        rl.convolution(x[0], w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 2)

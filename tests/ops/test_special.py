@@ -42,6 +42,21 @@ class TestBessel:
         np.testing.assert_allclose((i(0, X) * k1 + i(1, X) * k0) * X, 1, rtol=1e-13)
         np.testing.assert_allclose(call("modified_bessel_k0", X), k0 * np.exp(-X), rtol=1e-13)
 
+    def test_airy(self):
+        x = np.linspace(-12, 12, 400)
+        y = call("airy_ai", x)
+        h = 1e-3
+        second = (call("airy_ai", x + h) - 2 * y + call("airy_ai", x - h)) / h**2
+        np.testing.assert_allclose(second, x * y, atol=2e-6 * (1 + np.abs(x)).max())  # its differential equation
+        np.testing.assert_allclose(call("airy_ai", np.zeros(1)), 3 ** (-2 / 3) / math.gamma(2 / 3), rtol=1e-15)
+        np.testing.assert_allclose(
+            call("airy_ai", np.array([5.0, -5.0])), [1.0834442813607442e-04, 0.3507610090241143], rtol=1e-13
+        )
+        assert (
+            np.isnan(call("airy_ai", np.array([np.inf, -np.inf, np.nan]))).all()
+            and call("airy_ai", np.array([104.0]))[0] == 0
+        )
+
     def test_limits(self):
         zero = np.zeros(1)
         assert call("bessel_y0", zero)[0] == -np.inf and call("modified_bessel_k1", zero)[0] == np.inf

@@ -165,6 +165,7 @@ def test_sums_in_the_type_of_out():
         (lambda: torch.nonzero(A, out=torch.empty(0)), RuntimeError),
         (lambda: torch.isin(A > 0, A > 0), RuntimeError),
         (lambda: torch.cross(A, A.double(), dim=0), RuntimeError),
+        (lambda: A.clone().set_(A, 1), TypeError),
         (lambda: A.clone().set_(A.double()), RuntimeError),
         (lambda: torch.kthvalue(A > 0, 1), NotImplementedError),
         (lambda: torch.searchsorted(torch.tensor([True]), torch.tensor([True])), NotImplementedError),

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ...core.tensor.dtype import bfloat16
 from ...ops.nn.normalize import _group_norm, _group_norm_backward
 from ..ir.lazy import Lazy, Untraceable
 from .table import rule, through_float32
@@ -41,11 +42,25 @@ def softmax_backward(b, grad, output, dim):
 
 
 @rule("log_softmax")
-@through_float32()
 def log_softmax(b, input, dim, dtype):
+    is_narrow = input.dtype == bfloat16.numpy and dtype is None and dim in (-1, input.ndim - 1)
+    return (_log_softmax_of_narrow_rows if is_narrow else _log_softmax)(b, input, dim=dim, dtype=dtype)
+
+
+@through_float32()
+def _log_softmax(b, input, dim, dtype):
     x = _scores(input, dtype)
     r = x - x.max(dim, keepdims=True)
     return r - np.log(np.exp(r).sum(dim, keepdims=True))
+
+
+@through_float32()
+def _log_softmax_of_narrow_rows(b, input, dim, dtype):
+    """The sum and its logarithm are rounded to bfloat16, as in the eager kernel."""
+    x = _scores(input, dtype)
+    r = x - x.max(dim, keepdims=True)
+    total = np.exp(r).sum(dim, keepdims=True).astype(bfloat16.numpy)
+    return r - np.log(total.astype(np.float32)).astype(bfloat16.numpy).astype(np.float32)
 
 
 @rule("log_softmax_backward")

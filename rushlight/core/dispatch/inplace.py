@@ -71,7 +71,10 @@ def _unary_method(record: Op) -> Any:
         state = thread.state
         a = self._array
         d = a.dtype
-        if (d is F32 or d is F64) and (state.level == 0 or (state.level == 1 and self._edge is None)):
+        if (d is F32 or d is F64) and (
+            state.level == 0
+            or (state.level == 1 and self._edge is None and (self._view is None or not _is_of_leaf(self._view)))
+        ):
             s = self._storage or storage_of(self)
             if not s.inference and 0 not in a.strides and record.promote != "bool":
                 kernel = record.kernel
@@ -102,7 +105,7 @@ def _binary_method(record: Op, careful: Any = None) -> Any:
     def method(self, other):
         state = thread.state
         level = state.level
-        if level == 0 or (level == 1 and self._edge is None):
+        if level == 0 or (level == 1 and self._edge is None and (self._view is None or not _is_of_leaf(self._view))):
             a = self._array
             d = a.dtype
             kind = type(other)
@@ -145,7 +148,7 @@ def accept_inplace(self: Tensor, x: Tensor | None = None, y: Tensor | None = Non
     if (
         level < 0
         or level > 1
-        or (level and self._edge is not None)
+        or (level and (self._edge is not None or self._view is not None and _is_of_leaf(self._view)))
         or (d is not F32 and d is not F64)
         or 0 in a.strides
     ):
@@ -296,7 +299,7 @@ def check_writable(self: Tensor, state: State, may_share: bool = False) -> None:
                 "a leaf Variable that requires grad is being used in an in-place operation. To update a parameter by "
                 "hand, write inside torch.no_grad(): `with torch.no_grad(): w -= lr * w.grad`."
             )
-        if view is not None and (edge is not None):
+        if view is not None and (edge is not None or view[3] > 0 and _is_of_leaf(view)):
             _check_view(self, view)
     s = self._storage
     if s is not None and s.inference and not state.inference:
@@ -306,6 +309,15 @@ def check_writable(self: Tensor, state: State, may_share: bool = False) -> None:
         )
     if 0 in self._array.strides and not may_share:
         check_apart(self._array)
+
+
+def _is_of_leaf(view: tuple | None) -> bool:
+    """Whether the memory is a leaf's that requires grad, which it may have become after the view was made."""
+    base = None
+    while view is not None:
+        base = view[0]
+        view = base._view
+    return base is not None and type(base._edge) is Leaf
 
 
 def _is_part_of_several(view: tuple | None) -> bool:
@@ -325,7 +337,7 @@ def _check_view(self: Tensor, view: tuple) -> None:
             "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
             "outside (if you want the inplace to be tracked)."
         )
-    if type(self._edge) is Output or _is_part_of_several(view):
+    if type(self._edge) is Output or self._edge is not None and _is_part_of_several(view):
         raise RuntimeError(
             f"Output {getattr(self._edge, 'index', 0)} of {self.grad_fn.name().removesuffix('Backward0')} is a view and is being modified inplace. This view is "
             "the output of a function that returns multiple views. Such functions do not allow the output views to be "

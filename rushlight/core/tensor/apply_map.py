@@ -34,7 +34,7 @@ def _replace(name: str, self: Tensor, others: tuple[Tensor, ...], function: Call
         if t.dtype is not self.dtype:
             words = f"torch.{type_word(self.dtype)}Tensor", f"torch.{type_word(t.dtype)}Tensor"
             raise TypeError(f"{name}: expected {words[0]} for 'other' (got {words[1]})")
-    columns = [np.broadcast_to(t._array, self._array.shape).ravel().tolist() for t in (self, *others)]
+    columns = [t.expand(self.shape)._array.ravel().tolist() for t in (self, *others)]  # type: ignore[attr-defined]
     if not callable(function):
         raise TypeError(f"'{type(function).__name__}' object is not callable")
     cast = _cast(self)

@@ -106,6 +106,17 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     return self.copy_(other).detach()  # type: ignore[attr-defined]
 
 
-def is_distributed(self: Tensor) -> bool:
-    """False."""
+def is_distributed(input: Tensor) -> bool:
+    """False.
+
+    Shape: (*) -> a bool
+    """
+    return False
+
+
+def cudnn_is_acceptable(input: Tensor) -> bool:
+    """False: no tensor here is one that cuDNN could take.
+
+    Shape: (*) -> a bool
+    """
     return False

@@ -459,11 +459,13 @@ class Tensor:
         if thread.state.level > 1:
             emit_event("read", self, "tolist()")
         a = self._array
+        if not isinstance(a, np.ndarray) and hasattr(a, "no_numpy"):
+            raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
         return (a.astype(np.float32) if a.dtype.kind == "V" else a).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The values as an ndarray that shares the tensor's memory."""
-        if self._edge is not None and not force:
+        if self._edge is not None and thread.state.grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if isinstance(self._array, Buffer):
             return self._array.backend.to_host(self._array) if force else self._array.__array__()
@@ -474,6 +476,8 @@ class Tensor:
             raise RuntimeError(
                 f"Can't call numpy() on Tensor that has {word} bit set. Use tensor.resolve_{name}().numpy() instead."
             )
+        if not isinstance(self._array, np.ndarray) and (refused := getattr(self._array, "no_numpy", None)):
+            raise RuntimeError(refused)
         if self._array.dtype.kind == "V" or self._array.dtype.num > 255:
             raise TypeError(f"Got unsupported ScalarType {type_word(self.dtype)}")
         if thread.state.level > 1:

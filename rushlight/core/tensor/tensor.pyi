@@ -1085,15 +1085,15 @@ class Tensor:
         ...
 
     def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-        """`chunk` whose parts may be written to in place."""
+        """`chunk` whose parts may be written to in place: they share memory, but gradients know nothing of the writes."""
         ...
 
     def unsafe_split(self, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
-        """`split` whose parts may be written to in place."""
+        """`split` whose parts may be written to in place: they share memory, but gradients know nothing of the writes."""
         ...
 
     def unsafe_split_with_sizes(self, split_sizes: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-        """`split_with_sizes` whose parts may be written to in place."""
+        """`split_with_sizes` whose parts may be written to in place: they share memory, unknown to gradients."""
         ...
 
     def tensor_split(self, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:

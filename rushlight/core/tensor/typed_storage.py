@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,12 +17,13 @@ from ..device.buffer import Buffer
 from ..device.devices import CPU, backend, check, device
 from ..dispatch.mode import emit_event, thread
 from . import dtype as dtypes
+from .layout import strided
 from .pickling import memory_of
 from .shared_memory import block_of, share_memory_
 from .storage import address_of, expose
 from .tensor import Tensor, wrap
 
-__all__ = ["TypedStorage", "UntypedStorage", "is_storage"]
+__all__ = ["TypedStorage", "UntypedStorage", "from_file", "is_storage"]
 
 
 class _Storage:
@@ -146,9 +148,8 @@ class _Storage:
 def mapped_file(filename: str, shared: bool, nbytes: int) -> np.ndarray:
     """A file's first bytes as an array of uint8 over its memory map."""
     import mmap
-    import os
 
-    with open(filename, "r+b" if shared else "rb") as file:
+    with _opened(filename, shared) as file:
         size = os.fstat(file.fileno()).st_size
         if nbytes > size:
             if not shared:
@@ -160,6 +161,50 @@ def mapped_file(filename: str, shared: bool, nbytes: int) -> np.ndarray:
             return np.zeros(0, np.uint8)
         access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
         return np.frombuffer(mmap.mmap(file.fileno(), nbytes, access=access), np.uint8)
+
+
+def _opened(filename: str, shared: bool) -> Any:
+    try:
+        return os.fdopen(
+            os.open(filename, os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY, 0o600), "r+b" if shared else "rb"
+        )
+    except OSError as error:
+        mode = "read-write" if shared else "read-only"
+        raise RuntimeError(
+            f"unable to open file <{filename}> in {mode} mode: {os.strerror(error.errno or 0)} ({error.errno})"
+        ) from None
+
+
+def from_file(
+    filename: str,
+    shared: bool | None = None,
+    size: int = 0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A 1-D tensor on the first bytes of a file, which are read when they are needed.
+
+    Args:
+        shared: whether what is written goes to the file, which is made, or grows, as needed.
+        size: the number of elements.
+        dtype: of the numbers in the file; the default float type by default.
+    Shape: bytes (*) -> (size)
+    Raises:
+        RuntimeError: there is no such file, as in `from_file("/no/such/file", size=2)`, or it is too short.
+    """
+    if not isinstance(filename, str):
+        raise TypeError(f"from_file(): argument 'filename' (position 1) must be str, not {type(filename).__name__}")
+    if check(device) is not CPU or layout not in (None, strided) or pin_memory:
+        raise NotImplementedError("from_file() makes tensors on the CPU only, strided and not pinned")
+    if size < 0:
+        raise RuntimeError(f"from_file(): the size is {size}, and must not be negative")
+    kind = dtypes.get_default_dtype() if dtype is None else dtype
+    flat = mapped_file(filename, bool(shared), size * kind.itemsize)
+    return wrap(flat.view(kind.numpy)).requires_grad_(requires_grad)
 
 
 class UntypedStorage(_Storage):

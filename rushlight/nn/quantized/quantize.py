@@ -10,6 +10,7 @@ from typing import Any
 from ...core.tensor import dtype as dtypes
 from .. import modules as nn
 from ..utils.parametrize import type_before_parametrizations
+from .cells import GRUCell, LSTMCell, RNNCell
 from .linear import Linear
 from .observers import QConfig, default_dynamic_qconfig
 from .recurrent import GRU, LSTM
@@ -27,9 +28,12 @@ DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS: dict[Any, Any] = {
     nn.linear.NonDynamicallyQuantizableLinear: Linear,
     nn.LSTM: LSTM,
     nn.GRU: GRU,
+    nn.LSTMCell: LSTMCell,
+    nn.RNNCell: RNNCell,
+    nn.GRUCell: GRUCell,
 }
 # torch has quantized layers for these as well
-_NOT_IMPLEMENTED = (nn.LSTMCell, nn.GRUCell, nn.RNNCell, nn.EmbeddingBag, nn.Embedding)
+_NOT_IMPLEMENTED = (nn.EmbeddingBag, nn.Embedding)
 _BY_DEFAULT = (nn.Linear, nn.LSTM, nn.GRU, nn.LSTMCell, nn.RNNCell, nn.GRUCell)
 
 

@@ -63,6 +63,11 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     return v.norm(pow, others, keepdim=True) if others else v.abs()
 
 
+def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    """g v / |v|, the norm being that of `norm_except_dim`."""
+    return v * (g / norm_except_dim(v, 2, dim))
+
+
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """Replace a parameter by `name_g`, its norms along `dim`, and `name_v`: before each forward the weight is g v / |v|. Deprecated in torch.
 

@@ -340,7 +340,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
     """A 0-d tensor of the default float type (or `dtype`).
 
-    Shape: a number -> ()
+    Shape: number -> ()
 
     >>> scalar_tensor(3)
     tensor(3.)

@@ -20,7 +20,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import constant, type_word, wrap
 from ..creation.arguments import backend_like
-from ..pointwise.building_blocks import F32, MANY, bits_of, in_single, pieced, widened, zero_where, zeros_of
+from ..pointwise.building_blocks import F32, MANY, bits_of, in_single, pieced, rounded_as, widened, zero_where, zeros_of
 from ..pointwise.checks import not_implemented
 from ..pointwise.choice import select, where
 from ..random.sample import drawn
@@ -457,7 +457,8 @@ def _(g, input, alpha):
 
 
 def _unit_slope(g, x, negative, positive, inside):
-    return where(x <= 0, g * (negative * (where(x < 0, x, 0.0) * inside).exp()), g * positive)
+    x, h = in_single(x), in_single(g)
+    return rounded_as(where(x <= 0, h * (negative * (where(x < 0, x, 0.0) * inside).exp()), h * positive), g)
 
 
 _SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
@@ -579,7 +580,8 @@ def _hardswish(input, /):
 
 @_hardswish.vjp
 def _(g, input):
-    return where(input <= -3, zeros_of(g), where(input < 3, g * (input / 3 + 0.5), g))
+    slope = rounded_as(in_single(g) * (in_single(input) / 3 + 0.5), g)
+    return where(input <= -3, zeros_of(g), where(input < 3, slope, g))
 
 
 @composite(functional=True)
@@ -682,9 +684,9 @@ def _glu(input, /, dim):
 @_glu.vjp
 def _(g, input, dim):
     n = input.shape[dim] // 2
-    a, s = input.narrow(dim, 0, n), input.narrow(dim, n, n).sigmoid()
-    gate = g * s
-    return _joined(gate, gate * a * (1 - s), dim)
+    a, s = in_single(input.narrow(dim, 0, n)), in_single(input.narrow(dim, n, n).sigmoid())
+    gate = in_single(g) * s
+    return rounded_as(_joined(gate, gate * a * (1 - s), dim), g)
 
 
 @primitive(public=False, name="joined", node="CatBackward0")

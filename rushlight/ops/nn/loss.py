@@ -272,7 +272,6 @@ def _(g, input, target, weight, pos_weight, reduction):
 def _(g, input, target, weight, pos_weight, reduction):
     softplus = OPS["softplus"]
     slope = -input if pos_weight is None else softplus(-input) * (pos_weight - 1) - input
-    slope = slope + target * 0
     slope = slope if weight is None else slope * weight
     return slope * _share(g, slope, reduction)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.dispatch.op import binary, composite, primitive
 from ...core.dispatch.slow_path import write_out
-from ..pointwise.building_blocks import F32, F64, MANY, ONE32, ONE64, dense, in_single, pieced, widened
+from ..pointwise.building_blocks import F32, F64, MANY, ONE32, ONE64, dense, in_single, pieced, rounded_as, widened
 from ..pointwise.choice import where
 from ..special.error_functions import erf_of
 from ..special.logistic import sigmoid_of
@@ -196,8 +196,9 @@ def _mish_of(x):
 
 @_mish.vjp
 def _(g, input):
-    t = softplus(input).tanh()
-    return g * (t + input * input.sigmoid() * (1 - t * t))
+    x = in_single(input)
+    t = softplus(x).tanh()
+    return rounded_as(in_single(g) * (t + x * x.sigmoid() * (1 - t * t)), g)
 
 
 @composite(functional=True)
@@ -229,8 +230,8 @@ def _softplus(input, /, beta, threshold):
 
 @_softplus.vjp
 def _(g, input, beta, threshold):
-    t = input * beta
-    return where(in_single(input) * beta > threshold, g, g * t.sigmoid())
+    t = in_single(input) * beta
+    return where(t > threshold, g, rounded_as(in_single(g) * t.sigmoid(), g))
 
 
 @composite(functional=True)
@@ -264,7 +265,11 @@ def _log_sigmoid_of(x):
 
 @_log_sigmoid.vjp
 def _(g, input):
-    return g * (-input).sigmoid()
+    if input.dtype.itemsize > 2:
+        return g * (-input).sigmoid()
+    z = in_single((-input.abs()).exp())  # rounded to the input's type, as what torch keeps
+    share = z / (1 + z)
+    return rounded_as(where(input < 0, 1 - share, share) * in_single(g), g)
 
 
 @composite(functional=True)

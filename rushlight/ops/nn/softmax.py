@@ -86,6 +86,15 @@ def _log_softmax_of(x, dim):
     return r
 
 
+def _log_softmax_of_narrow_rows(x):
+    """Of 16-bit floats along the last dimension: torch rounds the sum and its logarithm to their type."""
+    d = x.dtype
+    r = x.astype(F32)
+    r = np.subtract(r, max_reduce(r, -1, None, None, True))
+    total = add_reduce(np.exp(r), -1, None, None, True).astype(d)
+    return (r - np.log(total.astype(F32)).astype(d).astype(F32)).astype(d)
+
+
 @primitive(public=False, name="log_softmax", jit_min_elements=MANY)
 def _log_softmax(input, /, dim, dtype):
     if dtype is not None:
@@ -97,6 +106,8 @@ def _log_softmax(input, /, dim, dtype):
     if (d is F32 or d is F64) and -input.ndim <= dim < input.ndim and input.size:
         return _log_softmax_of(input, dim)
     _check_softmax(input, dim, "log_softmax")
+    if d.itemsize == 2 and input.size and dim in (-1, input.ndim - 1):
+        return _log_softmax_of_narrow_rows(input)
     if not input.ndim:
         return widened(_log_softmax_of)(input.reshape(1), 0).reshape(())
     return widened(_log_softmax_of)(input, dim) if input.size else input.copy()

@@ -301,9 +301,20 @@ def _floor_quotient(x, y):
 
 
 @widened
+def _quotient(x, y):
+    return np.true_divide(x, y)
+
+
+@widened
+def _trunc_of_quotient(x, y):
+    return np.trunc(np.true_divide(x, y))
+
+
 def _trunc_quotient(x, y):
+    """The quotient rounded to zero; of two tensors of 16-bit floats it is rounded to their type first, as in torch."""
     if not _whole(x, y):
-        return np.trunc(np.true_divide(x, y))
+        is_narrow = isinstance(y, np.ndarray) and y.size != 1 and y.dtype == x.dtype and x.dtype.itemsize == 2
+        return np.trunc(_quotient(x, y).astype(np.float32)).astype(x.dtype) if is_narrow else _trunc_of_quotient(x, y)
     q = np.floor_divide(x, y)
     return q + ((q < 0) & (np.remainder(x, y) != 0)).astype(q.dtype)
 
@@ -329,7 +340,7 @@ _div_floor = binary(
 )  # fmt: skip
 _div_trunc = binary(
     "div.trunc", _trunc_quotient, zero_rule, zero_rule, "The quotient rounded to zero.", export=False,
-    inplace=False, node="DivBackward2", numbers=True,
+    inplace=False, node="DivBackward2", unrounded="other", numbers=True,
 )  # fmt: skip
 _ROUNDED = {"floor": _div_floor, "trunc": _div_trunc}
 

@@ -92,6 +92,11 @@ def in_single(t):
     return t.float() if t.dtype.itemsize == 2 and t.dtype.is_floating_point else t
 
 
+def rounded_as(t, like):
+    """The tensor in the type of `like`: what was computed `in_single` of 16-bit floats is rounded once, as by torch's kernels."""
+    return t if t.dtype is like.dtype else t.to(like.dtype)
+
+
 def bits_of(d: np.dtype):
     """The signed integer type as wide as `d`, or None."""
     return _INTEGERS.get(d.itemsize) if d.kind in "fiuV" else None  # V: bfloat16

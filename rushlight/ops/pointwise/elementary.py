@@ -11,7 +11,17 @@ import numpy as np
 
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import NEVER, binary, composite, primitive, unary
-from .building_blocks import MANY, conjugate, for_types, of_arrays, widened, zero_rule, zeros_of
+from .building_blocks import (
+    MANY,
+    conjugate,
+    for_types,
+    in_single,
+    of_arrays,
+    rounded_as,
+    widened,
+    zero_rule,
+    zeros_of,
+)  # fmt: skip
 from .checks import not_implemented, refuse, tensors_only
 from .fused_loops import LARGE, FusedLoop
 
@@ -355,10 +365,17 @@ cosh = unary(
     tensor([1.0000, 1.5431])
     """,
 )
+
+
+def _tanh_slope(g, out):
+    y = in_single(out)
+    return rounded_as(in_single(g) * conjugate(1 - y * y), g)
+
+
 tanh = unary(
     "tanh",
     np.tanh,
-    lambda g, out: g * conjugate(1 - out * out),
+    _tanh_slope,
     """The hyperbolic tangent, sinh(input) / cosh(input), of each element; it is within [-1, 1].
 
     >>> tanh(tensor([-100.0, 0.0, 1.0]))

@@ -28,7 +28,10 @@ from ...core.tensor.tensor import Tensor, type_word, wrap
 if TYPE_CHECKING:
     from ...core.dispatch.op import Op
 
-__all__ = ["LEVELS", "QuantizedTensor", "assemble", "dequantize", "quantize_per_tensor", "rounded_levels"]
+__all__ = [
+    "LEVELS", "QuantizedTensor", "assemble", "dequantize", "int_repr", "q_scale", "q_zero_point", "quantize_per_tensor",
+    "rounded_levels",
+]  # fmt: skip
 
 LEVELS = {dtypes.qint8: np.dtype(np.int8), dtypes.quint8: np.dtype(np.uint8), dtypes.qint32: np.dtype(np.int32)}
 _new = object.__new__
@@ -345,8 +348,8 @@ def rounded_levels(x: np.ndarray, scale: float, zero_point: int, levels: np.dtyp
     return np.clip(values, limits.min, limits.max).astype(levels)
 
 
-@composite(method=True, function=False)
-def dequantize(input: Tensor) -> Tensor:
+@composite(name="dequantize", method=True, function=False)
+def _as_float(input: Tensor) -> Tensor:
     """The values of a quantized tensor as float32; of any other tensor, the tensor as float32.
 
     >>> quantize_per_tensor(tensor([0.26]), 0.5, 0, qint8).dequantize()
@@ -369,3 +372,47 @@ def _not_quantized(name: str) -> Any:
 
 for _name in ("int_repr", "q_scale", "q_zero_point", "qscheme"):
     composite(name=_name, method=True, function=False)(_not_quantized(_name))
+
+
+def dequantize(input: Any) -> Any:
+    """The values of a quantized tensor as float32; of a list of such, a tuple.
+
+    Shape: (*) -> (*)
+
+    >>> dequantize(quantize_per_tensor(tensor([0.26]), 0.5, 0, qint8))
+    tensor([0.5000])
+    """
+    return tuple(t.dequantize() for t in input) if isinstance(input, (list, tuple)) else input.dequantize()
+
+
+def int_repr(input: Any) -> Any:
+    """The levels of a quantized tensor.
+
+    Shape: (*) -> (*)
+
+    >>> int_repr(quantize_per_tensor(tensor([1.0]), 0.5, 3, qint8))
+    tensor([5], dtype=torch.int8)
+    """
+    return input.int_repr()
+
+
+def q_scale(input: Any) -> float:
+    """The scale of a quantized tensor.
+
+    Shape: (*) -> a number
+
+    >>> q_scale(quantize_per_tensor(tensor([1.0]), 0.5, 3, qint8))
+    0.5
+    """
+    return input.q_scale()
+
+
+def q_zero_point(input: Any) -> int:
+    """The zero point of a quantized tensor.
+
+    Shape: (*) -> a number
+
+    >>> q_zero_point(quantize_per_tensor(tensor([1.0]), 0.5, 3, qint8))
+    3
+    """
+    return input.q_zero_point()

@@ -240,14 +240,12 @@ def _pairs(y, x, dim):
     n = y.shape[dim]
     pairs = y.narrow(dim, 0, n - 1) + y.narrow(dim, 1, n - 1) if n else y
     if x.ndim == 1 and y.ndim > 1:
-        if x.shape[0] != n:
-            raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
         x = x.reshape([-1 if d == dim % y.ndim else 1 for d in range(y.ndim)])
     m = x.shape[dim]
     return pairs * (x.narrow(dim, 1, m - 1) - x.narrow(dim, 0, m - 1))
 
 
-def _check_trapezoid(name, y, x, dx):
+def _check_trapezoid(name, y, x, dx, dim):
     if y.dtype is dtypes.bool_ or (x is not None and x.dtype is dtypes.bool_):
         raise RuntimeError(
             f"{name}: received a bool input for `{'y' if y.dtype is dtypes.bool_ else 'x'}`, but bool is not supported"
@@ -256,6 +254,8 @@ def _check_trapezoid(name, y, x, dx):
         raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
     if x is not None and dx is not None:
         raise TypeError(f"{name}() takes either `x` or `dx`, not both")
+    if x is not None and x.ndim == 1 and x.shape[0] != y.shape[dim]:
+        raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
 
 
 @composite(aliases=("trapz",))
@@ -273,7 +273,7 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     >>> trapezoid(tensor([1.0, 2.0, 3.0]))
     tensor(4.)
     """
-    _check_trapezoid("trapezoid", y, x, dx)
+    _check_trapezoid("trapezoid", y, x, dx, dim)
     if y.shape[dim] == 0:
         return y.detach().sum(dim)  # without history, as torch's
     if x is None:
@@ -297,5 +297,5 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     >>> cumulative_trapezoid(tensor([1.0, 2.0, 3.0]))
     tensor([1.5000, 4.0000])
     """
-    _check_trapezoid("cumulative_trapezoid", y, x, dx)
+    _check_trapezoid("cumulative_trapezoid", y, x, dx, dim)
     return _halves(y, x, 1.0 if dx is None else dx, dim).cumsum(dim)

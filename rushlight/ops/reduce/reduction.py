@@ -758,4 +758,4 @@ def _(g, input, out, dim, keepdim):
     if not input.ndim:
         return g * conjugate((input - out).exp())
     g, out = keep_dims(g, dim, input.ndim), keep_dims(out, dim, input.ndim)
-    return g * conjugate((input - out.masked_fill(out.isinf(), 0)).exp())
+    return g * conjugate((input - out).exp())

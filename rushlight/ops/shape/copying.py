@@ -154,7 +154,7 @@ def _cast_method(name: str, d: dtypes.dtype) -> None:
     def f(self, memory_format=None):
         if memory_format is not None:
             return to(self, d, memory_format=memory_format)
-        return self if self._array.dtype is d.numpy else _to_copy(self, d)
+        return self if self._array.dtype is d.numpy or self.dtype is d else _to_copy(self, d)
 
     f.__name__, f.__doc__ = name, f"The tensor as {d}."
     composite(name=name, method=True, function=False)(f)
@@ -442,10 +442,13 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         if thread.state.level > 1:
             emit_event("rebound", self)
         return self
-    if not isinstance(source, Tensor):
-        if not hasattr(source, "_flat"):
+    if not isinstance(source, Tensor) or (size is None and storage_offset != 0):
+        if not hasattr(source, "_flat") or size is None and storage_offset != 0:
+            given = type_name(source) + (
+                f", {type_name(storage_offset)}" if size is None and storage_offset != 0 else ""
+            )
             raise TypeError(
-                f"set_() received an invalid combination of arguments - got ({type_name(source)}), but expected one of:\n"
+                f"set_() received an invalid combination of arguments - got ({given}), but expected one of:\n"
                 " * ()\n * (Tensor source)\n * (torch.Storage source)\n * (torch.Storage source, int storage_offset, "
                 "tuple of ints size, tuple of ints stride)\n"
             )

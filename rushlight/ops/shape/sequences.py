@@ -210,9 +210,10 @@ def renorm(input, p, dim, maxnorm):
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     d = wrap_dim(dim, input._array.ndim)
     others = [k for k in range(input._array.ndim) if k != d]
-    norms = OPS["norm"](input, p, others, keepdim=True)
-    factor = OPS["where"](norms > maxnorm, maxnorm / (norms + 1e-7), OPS["ones_like"](norms))
-    return shown_as((input * factor).contiguous(), "RenormBackward0")
+    where, norm = OPS["where"], OPS["norm"]
+    above = norm(input.detach(), p, others, keepdim=True) > maxnorm  # what stays as it is has a gradient of 1, NaN too
+    norms = norm(where(above, input, OPS["ones_like"](input)), p, others, keepdim=True)
+    return shown_as(where(above, input * (maxnorm / (norms + 1e-7)), input).contiguous(), "RenormBackward0")
 
 
 @composite(method=True, function=False)

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided as _stride
 
 from ...core.device.backend import on_device_of
+from ...core.dispatch.mode import thread
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.layout import contiguous_format
 from ...core.tensor.resizing import whole
 from ...core.tensor.size import wrap_dim
-from ...core.tensor.storage import address_of
+from ...core.tensor.storage import address_of, private_storage, storage_of
 from ...core.tensor.tensor import Tensor, constant
 from .view import _in_place, copied
 
@@ -387,28 +388,49 @@ def _(g, input_shape, split_sizes, dim):
     return _split_backward(g, input_shape, split_sizes, dim)
 
 
-# Parts that may be written to. torch's share memory behind autograd's back; these are copies.
+# Parts that share memory with the input behind autograd's back. Where calls are recorded they are copies.
 
 
 @primitive(name="unsafe_split", outputs=-1, public=False)
-def _unsafe_split(input, /, split_size, dim):
-    return tuple([part.copy() for part in _split.record.reference(input, split_size, dim)])
+def _unsafe_split(input, /, split_size, dim, copied=True):
+    return _parts(_split.record.reference(input, split_size, dim), copied)
 
 
 @primitive(name="unsafe_split_with_sizes", outputs=-1, public=False)
-def _unsafe_split_sizes(input, /, split_sizes, dim):
-    return tuple([part.copy() for part in _split_sizes.record.reference(input, split_sizes, dim)])
+def _unsafe_split_sizes(input, /, split_sizes, dim, copied=True):
+    return _parts(_split_sizes.record.reference(input, split_sizes, dim), copied)
+
+
+def _parts(parts, copied):
+    return tuple([part.copy() for part in parts]) if copied else tuple(parts)
 
 
 @_unsafe_split.vjp
-def _(g, input_shape, split_size, dim):
+def _(g, input_shape, split_size, dim, copied):
     n = input_shape[dim]
     return _split_backward(g, input_shape, [min(split_size, n - i) for i in range(0, n, split_size or 1)] or [n], dim)
 
 
 @_unsafe_split_sizes.vjp
-def _(g, input_shape, split_sizes, dim):
+def _(g, input_shape, split_sizes, dim, copied):
     return _split_backward(g, input_shape, split_sizes, dim)
+
+
+def _sharing(split: Callable) -> Callable:
+    """A split whose parts have the input's memory, but no part in its history and versions."""
+
+    def run(input: Tensor, sizes: int | tuple[int, ...], dim: int) -> tuple[Tensor, ...]:
+        if thread.state.level > 1 or not isinstance(input._array, np.ndarray):
+            return split(input, sizes, dim)
+        parts = split(input, sizes, dim, copied=False)
+        for part in parts:
+            part._storage = private_storage(storage_of(input))
+        return parts
+
+    return run
+
+
+_unsafe_parts, _unsafe_parts_of_sizes = _sharing(_unsafe_split), _sharing(_unsafe_split_sizes)
 
 
 @composite(method=True)
@@ -481,7 +503,7 @@ def _chunk(input: Tensor, chunks: int, dim: int, in_steps: Callable, in_sizes: C
 
 @composite(method=True)
 def unsafe_chunk(input, chunks, dim=0):
-    """`chunk` whose parts may be written to in place.
+    """`chunk` whose parts may be written to in place: they share memory, but gradients know nothing of the writes.
 
     Shape: (n, *) -> (ceil(n / chunks), *), ...
     Raises:
@@ -490,12 +512,12 @@ def unsafe_chunk(input, chunks, dim=0):
     >>> unsafe_chunk(tensor([1, 2, 3]), 2)
     (tensor([1, 2]), tensor([3]))
     """
-    return _chunk(input, chunks, dim, _unsafe_split, _unsafe_split_sizes)
+    return _chunk(input, chunks, dim, _unsafe_parts, _unsafe_parts_of_sizes)
 
 
 @composite(method=True)
 def unsafe_split(input, split_size, dim=0):
-    """`split` whose parts may be written to in place.
+    """`split` whose parts may be written to in place: they share memory, but gradients know nothing of the writes.
 
     Shape: (n, *) -> (split_size, *), ...
     Raises:
@@ -506,12 +528,12 @@ def unsafe_split(input, split_size, dim=0):
     """
     if not input._array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
-    return _unsafe_split(input, int(split_size), dim)
+    return _unsafe_parts(input, int(split_size), dim)
 
 
 @composite(method=True)
 def unsafe_split_with_sizes(input, split_sizes, dim=0):
-    """`split_with_sizes` whose parts may be written to in place.
+    """`split_with_sizes` whose parts may be written to in place: they share memory, unknown to gradients.
 
     Shape: (n, *) -> (split_sizes[0], *), ...
     Raises:
@@ -520,7 +542,7 @@ def unsafe_split_with_sizes(input, split_sizes, dim=0):
     >>> unsafe_split_with_sizes(ones(3), [1, 2])
     (tensor([1.]), tensor([1., 1.]))
     """
-    return _unsafe_split_sizes(input, tuple(split_sizes), dim)
+    return _unsafe_parts_of_sizes(input, tuple(split_sizes), dim)
 
 
 @composite(method=True)

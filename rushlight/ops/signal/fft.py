@@ -317,7 +317,7 @@ def ihfft(input, n=None, dim=-1, norm=None, *, out=None):
     tensor([1., 2., 3.])
     """
     x, d = _points(_real(input, "ihfft"), n, dim)
-    return _finished("fft_ihfft", input, _r2c(x, (d,), _scale(norm, False), True).conj_physical(), out)
+    return _finished("fft_ihfft", input, _r2c(x, (d,), _scale(norm, False), True).conj(), out)
 
 
 # ---------------------------------------------------------------------------------------------- several dimensions
@@ -462,7 +462,7 @@ def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
     """
     x, dims = _real_dims(input, s, dim, "ihfftn")
     scale = _scale(norm, False)
-    result = _r2c(x, dims[-1:], scale, True).conj_physical()
+    result = _r2c(x, dims[-1:], scale, True).conj()
     return _finished("fft_ihfftn", input, _c2c(result, dims[:-1], scale, False) if dims[1:] else result, out)
 
 

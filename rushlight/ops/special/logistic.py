@@ -31,8 +31,15 @@ def _sigmoid_of_any(x):
     return 1 / (1 + np.exp(-x))
 
 
-@pieced
 def _sigmoid_slope(g, y):
+    if y.dtype == np.float16 and g.dtype == y.dtype:  # torch rounds each step of this one to float16
+        return g * (np.float16(1) - y) * y
+    return _sigmoid_slope_of(g, y)
+
+
+@widened
+@pieced
+def _sigmoid_slope_of(g, y):
     r = np.subtract(ONE32 if y.dtype is F32 else y.dtype.type(1), y)
     r *= y
     return np.multiply(r, g, r if r.shape == g.shape else None)  # g may have dimensions of a batch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dispatch.op import unary
+from ...core.tensor.layout import finfo
 from ..pointwise.building_blocks import F32
 from ..pointwise.choice import where
 from . import special_tables as tables
@@ -59,8 +60,8 @@ def i1_of(x):
 
 
 def _over(bessel, x):
-    """I1(x) / x, which is 1/2 at 0."""
-    zero = x == 0
+    """I1(x) / x, which is 1/2 at 0, and where the quotient would be one of rounded numbers."""
+    zero = x.abs() <= finfo(x.dtype).eps
     return where(zero, 0.5, bessel / x.masked_fill(zero, 1))
 
 

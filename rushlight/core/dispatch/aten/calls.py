@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...tensor.layout import contiguous_format
-from .operators import AtenOverload, operator, register
+from .operators import OpOverload, operator, register
 from .run import REDUCTIONS, RENAMED, default_of, is_default
 from .schemas import Parameter, Schema, overloads
 
@@ -54,7 +54,7 @@ _TAKES_NUMBERS = (
 
 def as_aten(
     record: Op, tensors: Sequence[Any], metadata: tuple, writes: bool = False
-) -> tuple[AtenOverload, tuple, dict]:
+) -> tuple[OpOverload, tuple, dict]:
     """The overload that torch would call, its arguments and keyword arguments. writes: the form that ends in `_`."""
     name = record.name
     base = _NAMES.get(name, name.split(".")[0])
@@ -141,7 +141,7 @@ def _listed(p: Parameter, value: Any) -> Any:
     return value
 
 
-def overload_of(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> AtenOverload:
+def overload_of(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> OpOverload:
     """The overload that takes the arguments; the default one where none is known to."""
     for schema in overloads(name):
         positional = [p for p in schema.parameters if not p.keyword]

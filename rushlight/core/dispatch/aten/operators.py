@@ -11,24 +11,27 @@ from typing import Any
 
 from ...tensor.tensor import Tensor
 from ..op import OPS
+from .function_schema import FunctionSchema, functions_schema
 from .run import run_record
 from .schemas import overloads
 
-__all__ = ["AtenOperator", "AtenOverload", "functions", "operator", "register"]
+__all__ = ["OpOverload", "OpOverloadPacket", "functions", "operator", "register"]
 
-_made: dict[str, AtenOperator] = {}
+_made: dict[str, OpOverloadPacket] = {}
 functions: dict[
     str, Callable
 ] = {}  # what calls of an operator by torch's arguments run, where no function has its name
 
 
-class AtenOverload:
+class OpOverload:
     """One overload. Which one a call takes follows from its arguments, whichever it was asked for."""
 
-    def __init__(self, packet: AtenOperator, overload: str):
+    __module__ = "torch._ops"
+
+    def __init__(self, packet: OpOverloadPacket, overload: str):
         self.overloadpacket, self._overloadname = packet, overload
         self._runs: dict[Any, Any] = {}  # operators of ours whose calls were shown as this one: they run in its calls
-        self.__name__ = f"{packet.__name__}.{overload}"
+        self.__name__ = self.__qualname__ = f"{packet.__name__}.{overload}"
         self.__module__ = "torch._ops.aten"
 
     namespace = "aten"
@@ -55,15 +58,30 @@ class AtenOverload:
         return f"<OpOverload(op='aten.{self.overloadpacket.__name__}', overload='{self._overloadname}')>"
 
     @property
-    def _schema(self) -> Any:
+    def _opname(self) -> str:
+        return self.overloadpacket.__name__
+
+    @property
+    def _name(self) -> str:
+        return self.name()
+
+    @property
+    def _schema(self) -> FunctionSchema:
         for schema in overloads(self.overloadpacket.__name__):
             if schema.overload == self._overloadname:
-                return schema
-        raise NotImplementedError(f"the schema of {self} is not known")
+                return FunctionSchema(schema)
+        return FunctionSchema(functions_schema(self.overloadpacket.__name__, self._overloadname))
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the result is a view of an argument."""
+        return self._schema.is_view
 
 
-class AtenOperator:
+class OpOverloadPacket:
     """An operator; its attributes are its overloads."""
+
+    __module__ = "torch._ops"
 
     def __init__(self, name: str):
         self.__name__, self.__module__ = name, "torch._ops.aten"
@@ -77,11 +95,15 @@ class AtenOperator:
             raise self._refuse(path) if self._refuse else NotImplementedError(f"{path} is not implemented in Rushlight")
         return function(*args, **kwargs)
 
-    def __getattr__(self, overload: str) -> AtenOverload:
+    def __getattr__(self, overload: str) -> OpOverload:
         if overload.startswith("_"):
             raise AttributeError(overload)
-        made = self.__dict__[overload] = AtenOverload(self, overload)
+        made = self.__dict__[overload] = OpOverload(self, overload)
         return made
+
+    @property
+    def _qualified_op_name(self) -> str:
+        return f"aten::{self.__name__}"
 
     def overloads(self) -> list[str]:
         """The names of the overloads."""
@@ -96,11 +118,11 @@ class AtenOperator:
 
 def operator(
     name: str, function: Callable | None = None, refuse: Callable[[str], Exception] | None = None
-) -> AtenOperator:
+) -> OpOverloadPacket:
     """`torch.ops.aten.<name>`, always the same object. function: what it calls; refuse: makes the error where there is none."""
     found = _made.get(name)
     if found is None:
-        found = _made[name] = AtenOperator(name)
+        found = _made[name] = OpOverloadPacket(name)
     found._function, found._refuse = found._function or function, found._refuse or refuse
     return found
 

@@ -73,8 +73,10 @@ class Schema(NamedTuple):
     returns: str
 
     def __str__(self) -> str:
+        beginnings = (f"{self.name}.{self.overload}(", f"{self.name}(")
         return next(
-            line for line in _lines()[self.name] if line.startswith((f"{self.name}.{self.overload}(", f"{self.name}("))
+            (line for line in _lines().get(self.name, ()) if line.startswith(beginnings)),
+            f"{self.name}(...) -> {self.returns}",
         )
 
 

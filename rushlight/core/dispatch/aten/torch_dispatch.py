@@ -18,7 +18,7 @@ from ..scalars import number_as
 from ..slow_path import common_type, finish
 from ..torch_function import DisableTorchFunctionSubclass
 from .calls import as_aten, overload_of
-from .operators import AtenOverload, operator
+from .operators import OpOverload, operator
 from .wrapper import own, wrapped_by
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Modes:
         return result[0] if record.extras and type(result) is tuple else result  # the others are for torch's backward
 
 
-def ask_mode(func: AtenOverload, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def ask_mode(func: OpOverload, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """What the innermost mode answers. Raises TypeError where that is NotImplemented."""
     state = thread.state
     *outer, mode = state.dispatching.modes
@@ -132,7 +132,7 @@ def ask_for(name: str, *args: Any, **kwargs: Any) -> Any:
     return ask(operator(name).default, args, kwargs, args)
 
 
-def ask(func: AtenOverload, args: Sequence[Any], kwargs: dict[str, Any], tensors: Sequence[Any]) -> Any:
+def ask(func: OpOverload, args: Sequence[Any], kwargs: dict[str, Any], tensors: Sequence[Any]) -> Any:
     """What the first class says that does not answer NotImplemented; subclasses come before their bases.
 
     Raises TypeError where none of them takes the call.

@@ -45,6 +45,7 @@ class Wrapper(Placeholder):
     __slots__ = ("device", "held", "kind", "offset", "strides")
     base = None
     hides_values = True
+    no_numpy = ".numpy() is not supported for tensor subclasses."
 
     def __init__(
         self, shape: tuple[int, ...], dtype: np.dtype, kind: type, strides: tuple[int, ...], offset: int, device: Any

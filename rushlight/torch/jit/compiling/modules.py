@@ -11,13 +11,14 @@ import functools
 import inspect
 import pickle
 from collections.abc import Callable
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from ....core.dispatch.extension_points import script_of_module
 from ....nn.modules.container import ModuleDict, ModuleList
 from ....nn.modules.module import Module
 from ....nn.modules.parameter_containers import ParameterDict, ParameterList
+from ..containers import ScriptDict, ScriptList
 from ..ir.class_names import ClassNames, qualified_name
 from ..ir.code import Constants, code_of_graph
 from ..ir.graph import Graph
@@ -60,7 +61,12 @@ class ScriptedFunction(ScriptFunction):
 
 
 def _copied(value: Any) -> Any:
-    """An argument as a script gets it: lists and dictionaries are copied, so that the caller's stay as they are."""
+    """An argument as a script gets it: lists and dictionaries are copied, so that the caller's stay as they are.
+
+    A `ScriptList` or `ScriptDict` is what it holds, which script and caller share.
+    """
+    if isinstance(value, (ScriptList, ScriptDict)):
+        return value._elements if isinstance(value, ScriptList) else value._items
     if type(value) is list:
         return [_copied(part) for part in value]
     return {key: _copied(part) for key, part in value.items()} if type(value) is dict else value
@@ -241,14 +247,25 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
     if isinstance(obj, FunctionType):
         return ScriptedFunction(obj)
     if isinstance(obj, (list, dict)):
-        raise NotImplementedError(f"torch.jit.script of a {type(obj).__name__} is not implemented")
-    if not callable(obj):
+        return ScriptList(obj) if isinstance(obj, list) else ScriptDict(obj)
+    if isinstance(obj, type):
+        _check_class(obj)
+    elif not callable(obj) or isinstance(obj, BuiltinFunctionType):
         if type(obj).__module__ == "builtins":
             raise TypeError(
                 f"{type(obj)} is a built-in class: torch.jit.script expects a function, a module or a class"
             )
         raise RuntimeError(f"torch.jit.script expects a function, a module or a class, got {type(obj).__name__}")
     return obj
+
+
+def _check_class(kind: type) -> None:
+    if issubclass(kind, Module):
+        raise RuntimeError(
+            f"Type '{kind}' cannot be compiled since it inherits from nn.Module, pass an instance instead"
+        )
+    if kind.__module__ == "builtins":
+        raise RuntimeError(f"TorchScript classes must be new-style classes. Please inherit from 'object'. Got {kind}")
 
 
 script_of_module.register(lambda module: scripted_module(module, ClassNames()))

@@ -27,7 +27,7 @@ from ..ir.graph import (
     Value,
     list_of,
 )
-from ..ir.literals import type_of_constant
+from ..ir.literals import number_of, type_of_constant
 from ..ir.plain_operators import ON_ANYTHING, TENSOR_OF, PlainOperator, plain
 from ..ir.running import runner
 from .class_types import Classes, type_of_annotation
@@ -226,7 +226,10 @@ class _Reader(Statements):
             number = source.attr[1:]
             if not source.attr.startswith("c") or not number.isdecimal() or int(number) >= len(self.constants):
                 raise _malformed(source)
-            return self.constant(self.constants[int(number)], TENSOR)
+            found = self.constants[int(number)]
+            if number_of(found) is found:
+                return self.constant(found, TENSOR)
+            return self.node("prim::Constant", [], TENSOR, value=found, is_number=True)
         return self._attribute_of(self._expression(source.value), source.attr, source)
 
     def _attribute_of(self, value: Value, name: str, source: ast.expr) -> Value:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .graph import Block, Graph, Node, Value, nodes_of, reads_of, values_of
-from .literals import code_of, number_tensor
+from .literals import code_of, number_of, number_tensor
 from .plain_operators import PlainOperator
 from .running import runner
 
@@ -29,7 +29,8 @@ class Interpreter:
         self._result = slots[graph.outputs[0]]
         for node in graph.all_nodes():
             if node.is_constant:
-                self._start[slots[node.outputs[0]]] = node.attributes.get("function", node.value)
+                value = node.attributes.get("function", node.value)
+                self._start[slots[node.outputs[0]]] = number_of(value) if node.attributes.get("is_number") else value
         self._steps = self._steps_of(graph, slots)
         self._free_after_last_use({slots[n.outputs[0]] for n in graph.all_nodes() if n.is_constant})
 

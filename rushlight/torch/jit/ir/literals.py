@@ -11,7 +11,15 @@ from ....core.tensor.tensor import Tensor
 from ....ops.creation.from_data import tensor
 from .graph import BOOL, COMPLEX, FLOAT, INT, NONE, STRING, Type
 
-__all__ = ["NAMES_OF_TYPES", "code_of", "number_tensor", "object_of", "type_of_constant"]
+__all__ = [
+    "NAMES_OF_TYPES",
+    "code_of",
+    "exact_number_tensor",
+    "number_of",
+    "number_tensor",
+    "object_of",
+    "type_of_constant",
+]
 
 _TYPES = {
     0: ("uint8", "Byte"), 1: ("int8", "Char"), 2: ("int16", "Short"), 3: ("int32", "Int"), 4: ("int64", "Long"),
@@ -54,6 +62,20 @@ def object_of(kind: str, value: Any) -> Any:
 def number_tensor(value: Any) -> Tensor:
     """A tensor without dimensions of the type that a number has by itself."""
     return tensor(value, dtype=dtypes.of_number(value))
+
+
+def exact_number_tensor(value: Any) -> Tensor:
+    """The same with all digits of Python's numbers: how a graph holds a number in a tensor's place."""
+    wide = {float: dtypes.float64, complex: dtypes.complex128}.get(type(value))
+    return number_tensor(value) if wide is None else tensor(value, dtype=wide)
+
+
+def number_of(constant: Any) -> Any:
+    """A constant as operators get it: of a number with all digits, the number, which decides no type."""
+    is_number = (
+        isinstance(constant, Tensor) and not constant.dim() and constant.dtype in (dtypes.float64, dtypes.complex128)
+    )
+    return constant.item() if is_number else constant
 
 
 def type_of_constant(value: Any) -> Type:

@@ -32,7 +32,7 @@ from ..ir.graph import (
     Value,
     list_of,
 )
-from ..ir.literals import code_of, number_tensor
+from ..ir.literals import code_of, exact_number_tensor
 from ..ir.python_function import PythonFunction
 from ..ir.schemas import element_of, is_list, named
 from .describe import caller_place, name_in_python, type_of_tensor
@@ -110,10 +110,9 @@ class Builder:
         self.stack.append(bool(path))
         if path:
             me = self._attribute(frame, path)
-            call = Node("prim::CallMethod", [me], [], {"name": "forward"}, scope=frame.scope)
-            names = path.split(".")
-            scope = "/".join("__module." + ".".join(names[: i + 1]) for i in range(len(names)))
-            self.frame = Frame(module, frame, call, scope, self._class(module))
+            call = Node("prim::CallMethod", [me], [], {"name": "forward"})
+            around = frame.scope.rpartition("/")[2] or "__module"  # each part is a whole path, from the root
+            self.frame = Frame(module, frame, call, f"{around}.{path}", self._class(module))
             frame.children.append(self.frame)
             frame.graph.nodes.append(call)
 
@@ -253,7 +252,8 @@ class Builder:
 
     def add(self, node: Node) -> None:
         node.scope = node.scope or self.frame.scope
-        node.place = node.place or caller_place()
+        if node.kind != "prim::ListConstruct" and not (node.is_constant and node.value is None):  # torch names no line
+            node.place = node.place or caller_place()
         self.frame.graph.nodes.append(node)
 
     def constant(self, value: Any, type: Type) -> Value:
@@ -281,6 +281,11 @@ class Builder:
             )
         self.constants[id(t)] = t
         return self.constant(t, type_of_tensor(t))
+
+    def _wrapped_number(self, value: Any) -> Value:
+        result = self.value(self.made(exact_number_tensor(value)))
+        self.frame.graph.nodes[-1].attributes["is_number"] = True
+        return result
 
     def node(self, call: Call, *types: Type) -> Value:
         """Add a node of an operator with one result."""
@@ -364,7 +369,7 @@ class Builder:
             return self._list(kind.rstrip("?"), value)
         kind = kind.rstrip("?")
         if kind == "Tensor":
-            return self.value(value if isinstance(value, Tensor) else self.made(number_tensor(value)))
+            return self.value(value) if isinstance(value, Tensor) else self._wrapped_number(value)
         if isinstance(value, Tensor):
             return self._number(kind, value)
         value = plain_number(value)

@@ -1,6 +1,6 @@
 """`torch.ao.nn.quantized.dynamic.modules`."""
 
 from .linear import Linear
-from .rnn import GRU, LSTM
+from .rnn import GRU, LSTM, GRUCell, LSTMCell, RNNCell
 
-__all__ = ["GRU", "LSTM", "Linear"]
+__all__ = ["GRU", "LSTM", "GRUCell", "LSTMCell", "Linear", "RNNCell"]
