@@ -72,7 +72,8 @@ def test_before_a_group_is_made(call):
     "arguments, error, words",
     [
         (("nccl", "tcp://127.0.0.1:1"), RuntimeError, "Distributed package doesn't have NCCL built in"),
-        (("mpi",), RuntimeError, "doesn't have MPI built in"),
+        (("mpi",), ValueError, "environment variable RANK expected, but not set"),
+        (("ucc",), RuntimeError, "doesn't have UCC built in"),
         (("nonsense",), ValueError, "Invalid backend: 'nonsense'"),
         (("gloo",), ValueError, "environment variable RANK expected, but not set"),
         (("gloo", "tcp://127.0.0.1:0"), ValueError, "port number parameter missing"),

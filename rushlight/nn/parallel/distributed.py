@@ -95,7 +95,8 @@ class DistributedDataParallel(Module):
         group = self.process_group
         for t in tensors:
             if isinstance(t, Tensor):
-                values = group.broadcast(group.key(), t._array, 0)
+                key, array = group.key(), t._array
+                values = group.run(lambda key=key, array=array: group.broadcast(key, array, 0))
                 if values is not t._array:
                     t._array[...] = values
                     storage_of(t).wrote("DistributedDataParallel")
@@ -157,7 +158,7 @@ class DistributedDataParallel(Module):
             "world_size": self.process_group.size(),
             "rank": self.process_group.rank(),
             "module_name": type(self.module).__name__,
-            "backend_name": "gloo",
+            "backend_name": self.process_group.name(),
             "total_parameter_size_bytes": size,
             "num_parameter_tensors": len(parameters),
             "bucket_cap_bytes": self._bucket_cap,
@@ -199,7 +200,7 @@ def _distributed() -> Any:
 
 def _reducer(parameters: list[Any], names: list[str], group: Any, limit: int) -> Reducer:
     module = _distributed()
-    return Reducer(parameters, names, group, module.ReduceOp.SUM, lambda task: module.Work(task).wait, limit)
+    return Reducer(parameters, names, group, module.ReduceOp.SUM, limit)
 
 
 def _refuse(**options: Any) -> None:

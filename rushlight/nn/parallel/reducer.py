@@ -46,12 +46,11 @@ def make_buckets(parameters: list[Tensor], limit_bytes: int) -> list[Bucket]:
 class Reducer:
     """The buckets of a module's parameters, and the averages over `group` that are under way.
 
-    group: `size()`, `key()` and `all_reduce(key, array, op)` of a process group. start: runs a function in a thread and
-    returns what waits for its end.
+    group: `size()`, `key()`, `all_reduce(key, array, op)`, `start(task)` and `run(task)` of a process group.
     """
 
-    def __init__(self, parameters: list[Tensor], names: list[str], group: Any, sum_op: Any, start: Any, limit: int):
-        self.group, self.sum_op, self.start = group, sum_op, start
+    def __init__(self, parameters: list[Tensor], names: list[str], group: Any, sum_op: Any, limit: int):
+        self.group, self.sum_op = group, sum_op
         self.names = dict(zip(map(id, parameters), names, strict=True))
         self.buckets = make_buckets(parameters, limit)
         self.bucket_of = {id(p): bucket for bucket in self.buckets for p in bucket.parameters}
@@ -122,7 +121,7 @@ class Reducer:
         def task() -> None:
             bucket.flat = self.group.all_reduce(key, flat, self.sum_op)
 
-        bucket.finish = self.start(task)
+        bucket.finish = self.group.start(task).wait
 
     def _finish(self) -> None:
         everywhere_unused = self._unused_everywhere()
@@ -143,7 +142,8 @@ class Reducer:
             return set()
         order = list(self.bucket_of)
         used = np.array([i not in self.unused for i in order], np.int32)
-        total = self.group.all_reduce(self.group.key(), used, self.sum_op)
+        key = self.group.key()
+        total = self.group.run(lambda: self.group.all_reduce(key, used, self.sum_op))
         return {i for i, n in zip(order, total, strict=True) if not n}
 
 
