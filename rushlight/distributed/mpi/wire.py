@@ -173,7 +173,7 @@ class Wire:
         ]
 
     def _table(self, sizes: list[int]) -> tuple[Any, Any]:
-        """Counts and distances of parts that lie one after the other."""
+        """Counts and distances of parts in a row."""
         distances, at = [], 0
         for size in sizes:
             distances.append(at)

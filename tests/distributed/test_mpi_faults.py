@@ -1,0 +1,134 @@
+"""MPI alone waits for ever for a process that is gone, or that makes another call. Here the others raise, and go."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from rushlight.multiprocessing import start_processes
+
+import rushlight as torch
+import rushlight.distributed as dist
+
+pytest.importorskip("mpi4py")
+SHARED = "/dev/shm"
+
+
+def act(rank, size, folder, way):
+    dist.init_process_group("mpi", f"file://{folder}/meet", world_size=size, rank=rank)
+    assert dist.group.WORLD.wire is not None and not [n for n in os.listdir(SHARED) if n.startswith("mpich_shm")]
+    said = "nothing"
+    try:
+        WAYS[way](rank)
+    except (dist.DistBackendError, KeyboardInterrupt) as error:
+        said = f"{type(error).__name__}: {error}"
+    try:
+        dist.all_reduce(torch.ones(1))
+    except dist.DistBackendError as error:
+        said += f" | {error}"
+    with open(f"{folder}/{rank}", "w") as file:
+        file.write(said)
+    dist.destroy_process_group()
+
+
+def killed(rank, n=1_000_000):
+    for step in range(110):  # the last calls are not compared first
+        if rank == 1 and step == 105:
+            os.kill(os.getpid(), signal.SIGKILL)
+        dist.all_reduce(torch.ones(n if step > 104 else 1))
+
+
+def killed_in_a_small_call(rank):
+    killed(rank, 1)
+
+
+def killed_before_a_call_of_a_thread(rank):
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.all_reduce(torch.ones(5), async_op=True).wait()
+
+
+def many_equal_calls():
+    for _ in range(150):
+        dist.all_reduce(torch.ones(1))
+
+
+def other_call(rank):
+    many_equal_calls()
+    dist.all_reduce(torch.ones(2)) if rank else dist.all_gather([torch.ones(2)] * 3, torch.ones(2))
+    dist.barrier()
+
+
+def other_operation(rank):
+    """MPI is content with that; the next compared call shows it."""
+    many_equal_calls()
+    dist.all_reduce(torch.ones(2), dist.ReduceOp.SUM if rank else dist.ReduceOp.PRODUCT)
+    for _ in range(1000):
+        dist.all_reduce(torch.ones(2))
+
+
+def missing_call(rank):
+    many_equal_calls()
+    if rank == 1:
+        dist.all_gather_object([None] * 3, "x")
+    dist.all_reduce(torch.ones(2))
+
+
+def interrupted(rank):
+    many_equal_calls()
+    if rank == 0:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        dist.broadcast(torch.ones(2), 1)
+    else:
+        time.sleep(1)
+        dist.broadcast(torch.ones(2), 1)
+
+
+WAYS = {
+    f.__name__: f
+    for f in (killed, killed_in_a_small_call, killed_before_a_call_of_a_thread, other_call, other_operation, missing_call,
+              interrupted)
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_others_raise_and_nothing_stays(way, tmp_path):
+    before = set(os.listdir(SHARED))
+    started = start_processes(act, (3, str(tmp_path), way), nprocs=3, join=False)
+    for process in started.processes:
+        process.join(60)
+    codes = [process.exitcode for process in started.processes]
+    assert codes == [0, -signal.SIGKILL if way.startswith("killed") else 0, 0]
+    told = {p.name: p.read_text() for p in tmp_path.iterdir() if p.name.isdigit()}
+    assert not {n for n in set(os.listdir(SHARED)) - before if n.startswith(("mpich", "rushlight"))}
+    first = [text.partition(" | ")[0] for text in told.values()]
+    if way.startswith("killed"):
+        assert any("Connection closed by peer: process 1: " in text for text in first)
+    elif way == "interrupted":
+        assert (
+            first[0].startswith("KeyboardInterrupt") and "broadcast(src=1) of float32 [2] was interrupted" in told["2"]
+        )
+    else:
+        assert all("the processes make different collective calls" in text for text in first)
+    assert all("|" in text for text in told.values())  # the next call raises as well
+
+
+LAST_WORDS = """
+import sys, torch, torch.distributed as dist
+dist.init_process_group("gloo", sys.argv[1], rank=int(sys.argv[2]), world_size=2)
+for _ in range(120):
+    dist.all_reduce(torch.ones(1))
+x = torch.full((3_000_000,), float(dist.get_rank()))
+dist.broadcast(x, 0)
+print(x.sum().item())
+"""
+
+
+def test_a_process_that_ends_at_once_has_sent_all(tmp_path):
+    (tmp_path / "last.py").write_text(LAST_WORDS)
+    command = [sys.executable, "-m", "rushlight", "run", str(tmp_path / "last.py"), f"file://{tmp_path}/meet"]
+    both = [subprocess.Popen([*command, str(r)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) for r in (0, 1)]
+    assert [p.communicate(timeout=60) for p in both] == [(b"0.0\n", b"")] * 2
