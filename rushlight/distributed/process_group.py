@@ -21,6 +21,7 @@ import time
 import zlib
 from collections.abc import Callable
 from datetime import timedelta
+from functools import lru_cache
 from itertools import count
 from typing import Any
 
@@ -48,7 +49,12 @@ SMALL = 1 << 15  # bytes: shorter arrays are sent whole to everybody, which take
 
 def described(array: np.ndarray) -> str:
     """Dtype and shape, as error messages name them."""
-    return f"{array.dtype} {list(array.shape)}"
+    return _described(array.dtype, array.shape)
+
+
+@lru_cache(4096)
+def _described(dtype: np.dtype, shape: tuple[int, ...]) -> str:
+    return f"{dtype} {list(shape)}"
 
 
 class ProcessGroup:
@@ -71,10 +77,12 @@ class ProcessGroup:
         self._untold: dict[int, dict[bytes, bytes]] = {}  # rank: the calls (by key) that it has not heard of yet
         self._telling = threading.Lock()
         self._line = Line()
+        self._compares_all = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL"
         self._made = self._checksum = 0  # of calls by MPI: how many, and what they were since they were compared
         self.wire: Wire | None = None
         if world is not None and len(ranks) > 1 and self._rank >= 0:
             self.wire = world.wire(ranks, f"group {name}", timeout)
+            self.wire.in_background = self._line.in_background
 
     def rank(self) -> int:
         """This process's rank in the group."""
@@ -120,7 +128,7 @@ class ProcessGroup:
     def _agree(self, key: bytes, call: str, timeout: timedelta | None = None) -> Call:
         """Begin a call by MPI. Where it is one of those that are compared, wait until all others have begun the same."""
         self._made += 1
-        compared = self._made <= _FIRST or self._made % _EACH == 0 or _wants_all_compared()
+        compared = self._compares_all or self._made <= _FIRST or self._made % _EACH == 0
         if compared and self._checksum:
             call += f" after other calls ({self._checksum:08x})"
             self._checksum = 0
@@ -354,10 +362,6 @@ class ProcessGroup:
 
     def __repr__(self) -> str:
         return f"<rushlight process group {self.group_name}: rank {self._rank} of {self.size()}>"
-
-
-def _wants_all_compared() -> bool:
-    return os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL"
 
 
 ProcessGroup.__module__ = "torch.distributed.distributed_c10d"

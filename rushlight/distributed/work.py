@@ -86,7 +86,7 @@ class Line:
         self._tasks: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._counting = threading.Lock()
-        self._waiting = 0
+        self._waiting = self.wanted = 0
         self._thread: threading.Thread | None = None
 
     def start(self, task: Callable[[], Any], result: Any = None) -> Work:
@@ -105,7 +105,7 @@ class Line:
                 with self._counting:
                     self._waiting -= 1
 
-        return Work(in_turn, result, self._tasks.put)
+        return Queued(self, in_turn, result)
 
     def run(self, task: Callable[[], Any]) -> Any:
         """What a task returns, which is carried out here, or after those that wait."""
@@ -118,9 +118,40 @@ class Line:
         self.start(lambda: returned.append(task())).wait()
         return returned[0]
 
+    def in_background(self) -> bool:
+        """Whether this is the line's thread, and no other one waits for a call: there is no hurry."""
+        return not self.wanted and threading.current_thread() is self._thread
+
+    def put(self, task: Callable[[], Any]) -> None:
+        """Let the line's thread call a function."""
+        self._tasks.put(task)
+
+    def want(self, change: int) -> None:
+        """One more, or one less, waits for a call."""
+        with self._counting:
+            self.wanted += change
+
     def _serve(self) -> None:
         while True:
             self._tasks.get()()
+
+
+class Queued(Work):
+    """A call of a `Line`."""
+
+    def __init__(self, line: Line, task: Callable[[], Any], result: Any):
+        self._line = line
+        super().__init__(task, result, line.put)
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait for the end, as `Work.wait` does; the call hurries meanwhile."""
+        self._line.want(1)
+        try:
+            return super().wait(timeout)
+        finally:
+            self._line.want(-1)
+
+    synchronize = wait
 
 
 class Future:

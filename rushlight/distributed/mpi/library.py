@@ -14,6 +14,8 @@ import sys
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from ..errors import DistBackendError
 from ..reduce_op import RedOpType
 
@@ -78,6 +80,7 @@ class Library:
         self.byte = self.handle(MPI.BYTE)
         self.types = {name: self.handle(getattr(MPI, mpi)) for name, mpi in _TYPES.items()}
         self.operations = {op: self.handle(getattr(MPI, name)) for op, name in _OPERATIONS.items()}
+        self._reductions: dict[Any, tuple[int, int] | None] = {}
         self.functions = {name: self._function(name, letters) for name, letters in _COLLECTIVES.items()}
         self.wait_any = self._declared("MPI_Waitany", ctypes.c_int, *[ctypes.c_void_p] * 3)
         self.test = self._declared("MPI_Test", *[ctypes.c_void_p] * 3)
@@ -98,6 +101,16 @@ class Library:
         function = getattr(self.c, name)
         function.argtypes = kinds
         return function
+
+    def reduction(self, dtype: np.dtype, op: RedOpType) -> tuple[int, int] | None:
+        """MPI's type and operation, where it gives the same bits in all processes; else None."""
+        known = self._reductions.get((dtype, op), 0)
+        if known == 0:
+            kind = self.types.get(dtype.name)
+            ordered = op in (RedOpType.MIN, RedOpType.MAX) and dtype.kind not in "iu"  # NaN: the order would matter
+            operation = self.operations[RedOpType.SUM if op is RedOpType.AVG else op]
+            known = self._reductions[dtype, op] = None if kind is None or ordered else (kind, operation)
+        return known  # type: ignore[return-value]
 
     def check(self, status: int, what: str) -> None:
         """Raise DistBackendError with the library's text where a function did not return MPI_SUCCESS."""

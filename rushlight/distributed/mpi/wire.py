@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -23,6 +24,7 @@ from .waiting import Alarm, Watch
 __all__ = ["Wire"]
 
 SMALL = 1 << 14  # bytes: shorter arrays that MPI cannot reduce are sent whole to everybody
+_LOOK_S = 0.0001
 _GRACE_S = 0.2  # for data of a process that has gone after sending it
 _LABEL = 64  # bytes of a part's type and shape, which go ahead of the parts of an all_to_all
 _SUMS = (RedOpType.SUM, RedOpType.AVG)
@@ -39,6 +41,7 @@ class Wire:
         self._alarm = Alarm(library)
         self._kept: list[Any] = []  # memory of operations that were given up: MPI may still write there
         self._failure: str | None = None
+        self.in_background: Callable[[], bool] = lambda: False  # whether the present call has time
         watch.add(self._alarm)
 
     # ------------------------------------------------------------------------------------------ one operation
@@ -50,6 +53,8 @@ class Wire:
         status = self.library.functions[name](*arguments, self._comm, self._alarm.address)
         try:
             self.library.check(status, f"MPI_{name}")
+            if self.in_background() and self._ends_in_background(call):
+                return
             if not self._alarm.wait():
                 self._wait_long(call)
         except BaseException as error:
@@ -72,6 +77,15 @@ class Wire:
                 raise DistBackendError(f"Timed out waiting {limit}ms for {call.text()} to complete")
             if self._alarm.wait():
                 return
+
+    def _ends_in_background(self, call: Call) -> bool:
+        """Look now and then, and leave the processor to those that compute, until another thread waits for the call."""
+        deadline = time.monotonic() + call.timeout.total_seconds()
+        while not self._alarm.is_done():
+            if not self.in_background() or time.monotonic() > deadline or self.mesh.trouble(call.key, self.members):
+                return False
+            time.sleep(_LOOK_S)
+        return True
 
     def _ends_soon(self, limit_s: float) -> bool:
         deadline = time.monotonic() + limit_s
@@ -183,13 +197,6 @@ class Wire:
 
     # ------------------------------------------------------------------------------------------ reductions
 
-    def _native(self, dtype: np.dtype, op: RedOpType) -> tuple[int, int] | None:
-        """MPI's type and operation, where it gives the same bits in all processes."""
-        known = self.library.types.get(dtype.name)
-        if known is None or (op in (RedOpType.MIN, RedOpType.MAX) and dtype.kind not in "iu"):
-            return None
-        return known, self.library.operations[RedOpType.SUM if op is RedOpType.AVG else op]
-
     def _shared(self, total: np.ndarray, op: RedOpType) -> np.ndarray:
         if op is RedOpType.AVG:
             total /= np.asarray(self.size, total.dtype)
@@ -197,7 +204,7 @@ class Wire:
 
     def all_reduce(self, call: Call, array: np.ndarray, op: RedOpType) -> np.ndarray:
         """The reduction over all ranks; in `array`'s own memory where that can be."""
-        native = self._native(array.dtype, op)
+        native = self.library.reduction(array.dtype, op)
         if native is None:
             return self._reduce_parts(call, array, op)
         if not _in_place(array):
@@ -222,7 +229,7 @@ class Wire:
 
     def reduce(self, call: Call, array: np.ndarray, root: int, op: RedOpType) -> np.ndarray | None:
         """The reduction over all ranks, at root."""
-        native = self._native(array.dtype, op)
+        native = self.library.reduction(array.dtype, op)
         if native is None:
             arrays = self.gather(call, array, root)
             return None if arrays is None else combine(op, list(arrays))
@@ -235,7 +242,7 @@ class Wire:
     def reduce_scatter(self, call: Call, parts: list[np.ndarray], op: RedOpType) -> np.ndarray:
         """The reduction, over all ranks, of their parts for this rank."""
         own = parts[self.rank]
-        native = self._native(own.dtype, op)
+        native = self.library.reduction(own.dtype, op)
         if native is None:
             return combine(op, self._all_to_all(call, parts, [own] * self.size))
         flat = np.concatenate([part.reshape(-1) for part in parts])
