@@ -81,8 +81,8 @@ class ProcessGroup:
         self._made = self._checksum = 0  # of calls by MPI: how many, and what they were since they were compared
         self.wire: Wire | None = None
         if world is not None and len(ranks) > 1 and self._rank >= 0:
-            self.wire = world.wire(ranks, f"group {name}", timeout)
-            self.wire.in_background = self._line.in_background
+            self.wire = wire = world.wire(ranks, f"group {name}", timeout)
+            wire.in_background = self._line.in_background
 
     def rank(self) -> int:
         """This process's rank in the group."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..core.device import devices
 from .mesh import Mesh
+from .mpi import launched
 from .mpi import library as mpi_library
 from .mpi.start import World as MpiWorld
 from .mpi.start import join
@@ -252,7 +253,7 @@ def init_process_group(
     backend: 'gloo', 'mpi' or None, which mean the same: data goes by MPI where an MPI library is installed (the extra
     `rushlight[mpi]`), and else over TCP, for processes of one host. RUSHLIGHT_MPI=0 in the environment lets it go over TCP
     in any case. They meet through `store` (then rank and world_size are needed), or at `init_method`:
-    env:// (the default: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), tcp://host:port or file:///path.
+    env:// (the default: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, which mpiexec and srun need not set), tcp://host:port or file:///path.
 
     Raises ValueError for what is missing or when there is a default group already, RuntimeError for a backend that is
     not there, or for processes on several hosts without MPI.
@@ -272,6 +273,8 @@ def init_process_group(
         if rank < 0:
             raise AssertionError("rank must be non-negative if using store")
     else:
+        if init_method in (None, "env://") and rank < 0:
+            launched.enter()
         store, rank, world_size = next(iter(rendezvous(init_method or "env://", rank, world_size, timeout=limit)))
         store.set_timeout(limit)
     if not 0 <= rank < world_size:

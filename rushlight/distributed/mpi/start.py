@@ -29,7 +29,7 @@ from .pmi import PmiServer
 from .waiting import Watch
 from .wire import Wire
 
-__all__ = ["World", "host_name", "join"]
+__all__ = ["World", "has_failed", "host_name", "join", "started_by_launcher"]
 
 _EXTRA = "Install the extra: pip install 'rushlight[mpi]'"
 _SHARED = "/dev/shm/mpich_shm_"
@@ -48,6 +48,17 @@ class _State:
 
 
 _state: _State | None = None
+
+
+def started_by_launcher(name: str, rank: int, size: int) -> None:
+    """Note that MPI runs in this process, as rank `rank` of `size`."""
+    global _state
+    _state = _State(name, rank, size)
+
+
+def has_failed() -> bool:
+    """Whether a process of this one's MPI world has died."""
+    return _state is not None and _state.failed
 
 
 def host_name() -> str:
