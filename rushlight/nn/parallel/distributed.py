@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from rushlight.core.tensor.storage import storage_of
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.module import Module
 
+from .grad_bucket import GradBucket
 from .reducer import Reducer
 
 __all__ = ["DistributedDataParallel"]
@@ -145,8 +147,20 @@ class DistributedDataParallel(Module):
         return nullcontext()
 
     def register_comm_hook(self, state: object, hook: Any) -> None:
-        """Another way to combine gradients. Raises NotImplementedError."""
-        raise NotImplementedError("DistributedDataParallel.register_comm_hook() is not implemented")
+        """Let `hook(state, bucket)` combine the gradients of each bucket, a `torch.distributed.GradBucket`.
+
+        The hook returns a future of the flat result. Without a hook gradients are averaged; a hook divides by itself.
+
+        Raises TypeError for a hook that cannot be called, RuntimeError for a second one.
+        """
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        annotation = inspect.signature(hook).parameters["bucket"].annotation
+        if annotation not in (inspect.Parameter.empty, GradBucket) and not isinstance(annotation, str):
+            raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
+        if self.reducer.hook is not None:
+            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
+        self.reducer.hook, self.reducer.hook_state = hook, state
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
         """What is known about this module's averaging, by the names of torch's own log; it measures no times."""
