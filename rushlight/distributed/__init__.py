@@ -1,4 +1,4 @@
-"""`torch.distributed`: several processes that train together, over TCP. The backend is 'gloo', on the CPU.
+"""`torch.distributed`: several processes that train together on the CPU, by MPI or over TCP.
 
 >>> import os
 >>> os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")

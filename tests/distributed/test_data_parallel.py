@@ -183,7 +183,7 @@ def test_communication_hooks(results):
         close = {"allreduce_hook": 1e-6, "none": 0, "own": 1e-6}.get(name, 1e-2)
         for g, other, plain in zip(gradients, second[name], first["none"], strict=True):
             assert np.array_equal(g, other)
-            np.testing.assert_allclose(g, plain * 20 if name == "own" else plain, rtol=close, atol=close / 100)
+            np.testing.assert_allclose(g, plain * 20 if name == "own" else plain, rtol=close, atol=close / 10)
     assert not np.array_equal(first["fp16_compress_hook"][0], first["none"][0])
 
 

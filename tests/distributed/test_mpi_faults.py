@@ -1,10 +1,12 @@
 """MPI alone waits for ever for a process that is gone, or that makes another call. Here the others raise, and go."""
 
+import mmap
 import os
 import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import pytest
 from rushlight.multiprocessing import start_processes
@@ -132,3 +134,56 @@ def test_a_process_that_ends_at_once_has_sent_all(tmp_path):
     command = [sys.executable, "-m", "rushlight", "run", str(tmp_path / "last.py"), f"file://{tmp_path}/meet"]
     both = [subprocess.Popen([*command, str(r)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) for r in (0, 1)]
     assert [p.communicate(timeout=60) for p in both] == [(b"0.0\n", b"")] * 2
+
+
+def meet_without_mpi(rank, size, folder, several_hosts):
+    """What `init_process_group` says in a process whose library is missing."""
+    from rushlight.distributed.mpi import library, start
+
+    library._loaded = start.library = lambda: None
+    start.why_not = lambda: "mpi4py is not installed"
+    if several_hosts:
+        start.host_name = lambda: f"host{rank} 1"
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        try:
+            dist.init_process_group("mpi", f"file://{folder}/meet", world_size=size, rank=rank)
+            x = torch.ones(1)
+            dist.all_reduce(x)
+            said = f"{dist.get_backend()} {x.item()} {[str(w.message) for w in seen]}"
+            dist.destroy_process_group()
+        except RuntimeError as error:
+            said = str(error)
+    with open(f"{folder}/{rank}", "w") as file:
+        file.write(said)
+
+
+@pytest.mark.parametrize("several_hosts", [False, True])
+def test_without_mpi(several_hosts, tmp_path):
+    start_processes(meet_without_mpi, (2, str(tmp_path), several_hosts), nprocs=2)
+    first, second = ((tmp_path / str(rank)).read_text() for rank in (0, 1))
+    if several_hosts:
+        for said in (first, second):
+            assert "processes on several hosts (host0, host1)" in said and "rushlight[mpi]" in said
+    else:
+        assert first.startswith("mpi 2.0 ['torch.distributed: data goes over TCP") and "rushlight[mpi]" in first
+        assert second == "mpi 2.0 []"
+
+
+def test_shared_memory_of_killed_jobs_is_removed():
+    from rushlight.distributed.mpi import start
+
+    names = [f"{start._SHARED}rushlight_test_{os.getpid()}_{kind}" for kind in ("old", "new", "used")]
+    for name in names:
+        with open(name, "wb") as file:
+            file.write(b"x" * 4096)
+    for name in (names[0], names[2]):
+        os.utime(name, (1, 1))
+    try:
+        with open(names[2], "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ):
+            start._remove_stale()
+        assert [os.path.exists(name) for name in names] == [False, True, True]
+    finally:
+        for name in names:
+            if os.path.exists(name):
+                os.unlink(name)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ....core.dispatch.mode import no_grad
-from ....core.dtype import bfloat16, float16
+from ....core.tensor.dtype import bfloat16, float16
 from ....nn.parallel.grad_bucket import GradBucket
 from ...collectives import all_reduce
 from ...work import Future
