@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 from collections.abc import Iterable
 from datetime import timedelta
 from itertools import count
+from multiprocessing.util import Finalize
 from typing import Any
 
 from ..core.device import devices
@@ -293,7 +293,8 @@ def init_process_group(
     _World.default = _registered(group)
     if not _World.hook:
         _World.hook = True
-        atexit.register(_leave)
+        # also in processes that multiprocessing starts, which skip atexit; not in a forked copy of this one
+        Finalize(None, _leave, exitpriority=0)
 
 
 def _checked_backend(backend: str | None) -> str:

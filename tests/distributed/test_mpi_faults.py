@@ -166,7 +166,7 @@ def test_without_mpi(several_hosts, tmp_path):
         for said in (first, second):
             assert "processes on several hosts (host0, host1)" in said and "rushlight[mpi]" in said
     else:
-        assert first.startswith("mpi 2.0 ['torch.distributed: data goes over TCP") and "rushlight[mpi]" in first
+        assert first.startswith("mpi 2.0 ") and "data goes over TCP" in first and "rushlight[mpi]" in first
         assert second == "mpi 2.0 []"
 
 
