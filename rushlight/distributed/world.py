@@ -294,7 +294,7 @@ def init_process_group(
     if not _World.hook:
         _World.hook = True
         # also in processes that multiprocessing starts, which skip atexit; not in a forked copy of this one
-        Finalize(None, _leave, exitpriority=0)
+        Finalize(None, _leave, exitpriority=10)
 
 
 def _checked_backend(backend: str | None) -> str:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 SCRIPT = """
-import os, torch, torch.distributed as dist
+import os, sys, torch, torch.distributed as dist
 dist.init_process_group()
 x = torch.full((1000,), dist.get_rank() + 1.0)
 dist.all_reduce(x)
 y = torch.ones(1)
 dist.destroy_process_group()
-dist.init_process_group("mpi")
+dist.init_process_group("mpi", sys.argv[1], rank=int(os.environ["RANK"]), world_size=2)
 dist.all_reduce(y)
 names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR")
 by_mpi = dist.group.WORLD.wire is not None
@@ -27,7 +27,7 @@ ABSENT = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR",
 @pytest.fixture
 def command(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
-    return [sys.executable, "-m", "rushlight", "run", str(tmp_path / "script.py")]
+    return [sys.executable, "-m", "rushlight", "run", str(tmp_path / "script.py"), f"file://{tmp_path}/meet"]
 
 
 def plain():
@@ -40,7 +40,7 @@ def test_mpiexec(command):
     if not mpiexec.exists():
         pytest.skip("needs mpiexec of the mpich wheel")
     before = set(os.listdir("/dev/shm"))
-    done = subprocess.run([mpiexec, "-n", "2", *command], capture_output=True, text=True, timeout=100, env=plain())
+    done = subprocess.run([mpiexec, "-n", "2", *command], capture_output=True, text=True, timeout=60, env=plain())
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(done.stdout.splitlines()) == [f"{rank} 2 {rank} 2 127.0.0.1 3.0 2.0 True" for rank in (0, 1)]
     assert not {n for n in set(os.listdir("/dev/shm")) - before if n.startswith("mpich")}
@@ -64,5 +64,5 @@ def test_numbered_processes(command, launcher):
         )
         for rank in (0, 1)
     ]  # fmt: skip
-    said = [process.communicate(timeout=100) for process in both]
+    said = [process.communicate(timeout=60) for process in both]
     assert said == [(f"{rank} 2 {rank} 2 127.0.0.1 3.0 2.0 False\n", "") for rank in (0, 1)]

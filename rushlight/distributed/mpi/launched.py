@@ -6,11 +6,11 @@ others where to meet it, and the job's key. Else the launcher only has numbered 
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import socket
 from contextlib import suppress
+from multiprocessing.util import Finalize
 from typing import Any
 
 from . import start
@@ -55,7 +55,7 @@ def _meet_by_mpi(found: Library) -> None:
     world = found.mpi.COMM_WORLD
     if not found.mpi.Is_initialized():
         found.start()
-        atexit.register(_end, found)
+        Finalize(None, _end, (found,), exitpriority=0)  # after what the groups do at the end
     hosts = world.allgather(start.host_name())
     told: dict[str, Any] = world.bcast(_decided(len(set(hosts)) > 1))
     start.started_by_launcher(told.pop("world"), world.Get_rank(), world.Get_size())
