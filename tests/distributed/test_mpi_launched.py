@@ -64,5 +64,9 @@ def test_numbered_processes(command, launcher):
         )
         for rank in (0, 1)
     ]  # fmt: skip
-    said = [process.communicate(timeout=60) for process in both]
+    try:
+        said = [process.communicate(timeout=60) for process in both]
+    finally:
+        for process in both:
+            process.kill()
     assert said == [(f"{rank} 2 {rank} 2 127.0.0.1 3.0 2.0 False\n", "") for rank in (0, 1)]
