@@ -1,4 +1,4 @@
-"""`torch.distributed`: several processes that train together, over TCP. The backend is 'gloo', on the CPU.
+"""`torch.distributed`: several processes that train together on the CPU, by MPI or over TCP.
 
 >>> import os
 >>> os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")
@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..core.dispatch import extension_points as _extension_points
+from ..nn.parallel.grad_bucket import GradBucket
 from . import collectives, errors, objects, world
 from .collectives import *  # noqa: F403
 from .errors import *  # noqa: F403
@@ -32,6 +33,7 @@ ProcessGroupGloo = ProcessGroup
 __all__ = [
     "FileStore",
     "Future",
+    "GradBucket",
     "HashStore",
     "PrefixStore",
     "ProcessGroup",
@@ -56,6 +58,6 @@ __all__ += world.__all__
 if not TYPE_CHECKING:  # else every name would be one of the module's
 
     def __getattr__(name: str) -> Any:
-        if name in ("distributed_c10d", "rpc"):
+        if name in ("algorithms", "distributed_c10d", "rpc"):
             return import_module(f".{name}", __name__)
         raise AttributeError(f"module 'torch.distributed' has no attribute {name!r}: Rushlight does not have it")

@@ -97,10 +97,10 @@ def _rank_in(group: ProcessGroup, given: int | None, group_rank: int | None, wha
     return get_group_rank(group, given)  # type: ignore[arg-type]
 
 
-def _finish(task: Callable[[], None], async_op: bool, result: Any) -> Work | None:
+def _finish(pg: ProcessGroup, task: Callable[[], None], async_op: bool, result: Any) -> Work | None:
     if async_op:
-        return Work(task, result)
-    task()
+        return pg.start(task, result)
+    pg.run(task)
     return None
 
 
@@ -123,7 +123,7 @@ def broadcast(
         return None
     array, pg = _array(tensor, "tensor"), group_of(group)
     root, key = _rank_in(pg, src, group_src, "src"), pg.key()
-    return _finish(lambda: _write(tensor, pg.broadcast(key, array, root), "broadcast"), async_op, [tensor])
+    return _finish(pg, lambda: _write(tensor, pg.broadcast(key, array, root), "broadcast"), async_op, [tensor])
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
@@ -132,7 +132,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
         return None
     array, pg = _array(tensor, "tensor"), group_of(group)
     kind, key = check_op(op, array.dtype), pg.key()
-    return _finish(lambda: _write(tensor, pg.all_reduce(key, array, kind), "all_reduce"), async_op, [tensor])
+    return _finish(pg, lambda: _write(tensor, pg.all_reduce(key, array, kind), "all_reduce"), async_op, [tensor])
 
 
 def reduce(
@@ -154,7 +154,7 @@ def reduce(
         if total is not None:
             _write(tensor, total, "reduce")
 
-    return _finish(task, async_op, [tensor])
+    return _finish(pg, task, async_op, [tensor])
 
 
 def all_reduce_coalesced(
@@ -170,7 +170,7 @@ def all_reduce_coalesced(
         for tensor, array, kind, key in calls:
             _write(tensor, pg.all_reduce(key, array, kind), "all_reduce_coalesced")
 
-    return _finish(task, async_op, tensors)
+    return _finish(pg, task, async_op, tensors)
 
 
 # ---------------------------------------------------------------------------------------------- lists of tensors
@@ -185,7 +185,7 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, asy
         raise RuntimeError(f"ProcessGroupGloo::allgather: requires {pg.size()} output tensors, got {len(outputs)}")
     _check_same(outputs, array, "ProcessGroupGloo::allgather")
     key = pg.key()
-    return _finish(lambda: _write_all(tensor_list, pg.all_gather(key, array), "all_gather"), async_op, tensor_list)
+    return _finish(pg, lambda: _write_all(tensor_list, pg.all_gather(key, array), "all_gather"), async_op, tensor_list)
 
 
 def _write_all(tensors: list[Tensor], arrays: list[np.ndarray], name: str) -> None:
@@ -210,7 +210,7 @@ def all_gather_into_tensor(
     def task() -> None:
         _write(output_tensor, np.stack(pg.all_gather(key, array)), "all_gather_into_tensor")
 
-    return _finish(task, async_op, [output_tensor])
+    return _finish(pg, task, async_op, [output_tensor])
 
 
 _all_gather_base = all_gather_single = all_gather_into_tensor
@@ -229,7 +229,7 @@ def all_gather_coalesced(
         for i, (key, array) in enumerate(zip(keys, arrays, strict=True)):
             _write_all([row[i] for row in output_tensor_lists], pg.all_gather(key, array), "all_gather_coalesced")
 
-    return _finish(task, async_op, output_tensor_lists)
+    return _finish(pg, task, async_op, output_tensor_lists)
 
 
 def gather(
@@ -258,7 +258,7 @@ def gather(
         if arrays is not None:
             _write_all(gather_list, arrays, "gather")  # type: ignore[arg-type]
 
-    return _finish(task, async_op, gather_list)
+    return _finish(pg, task, async_op, gather_list)
 
 
 def scatter(
@@ -283,7 +283,7 @@ def scatter(
     elif scatter_list:
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
     key = pg.key()
-    return _finish(lambda: _write(tensor, pg.scatter(key, array, parts, root), "scatter"), async_op, [tensor])
+    return _finish(pg, lambda: _write(tensor, pg.scatter(key, array, parts, root), "scatter"), async_op, [tensor])
 
 
 def reduce_scatter(
@@ -297,7 +297,9 @@ def reduce_scatter(
         raise RuntimeError(f"reduce_scatter: requires {pg.size()} input tensors, got {len(parts)}")
     _check_same([parts[pg.rank()]], array, "reduce_scatter")
     kind, key = check_op(op, array.dtype), pg.key()
-    return _finish(lambda: _write(output, pg.reduce_scatter(key, parts, kind), "reduce_scatter"), async_op, [output])
+    return _finish(
+        pg, lambda: _write(output, pg.reduce_scatter(key, parts, kind), "reduce_scatter"), async_op, [output]
+    )
 
 
 def reduce_scatter_tensor(
@@ -317,7 +319,7 @@ def reduce_scatter_tensor(
     def task() -> None:
         _write(output, pg.reduce_scatter(key, parts, kind), "reduce_scatter_tensor")
 
-    return _finish(task, async_op, [output])
+    return _finish(pg, task, async_op, [output])
 
 
 _reduce_scatter_base = reduce_scatter_single = reduce_scatter_tensor
@@ -338,7 +340,7 @@ def all_to_all(
     def task() -> None:
         _write_all(output_tensor_list, pg.all_to_all(key, inputs, outputs), "all_to_all")
 
-    return _finish(task, async_op, output_tensor_list)
+    return _finish(pg, task, async_op, output_tensor_list)
 
 
 def all_to_all_single(
@@ -361,7 +363,7 @@ def all_to_all_single(
         received = pg.all_to_all(key, outgoing, incoming)
         _write(output, np.concatenate(received), "all_to_all_single")
 
-    return _finish(task, async_op, [output])
+    return _finish(pg, task, async_op, [output])
 
 
 def _parts(array: np.ndarray, sizes: list[int] | None, n: int) -> list[np.ndarray]:
@@ -390,7 +392,7 @@ def barrier(
         raise TypeError("Invalid function argument: device_ids type should be List[int]")
     pg = group_of(group)
     key = pg.key()
-    return _finish(lambda: pg.barrier(key, timeout), async_op, None)
+    return _finish(pg, lambda: pg.barrier(key, timeout), async_op, None)
 
 
 def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:

@@ -18,6 +18,7 @@ import struct
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -53,6 +54,7 @@ class Mesh:
         self._sending = {peer: threading.Lock() for peer in range(size)}
         self._closed = False
         self._telling: list[threading.Thread] = []
+        self.when_in_trouble: Callable[[], None] | None = None  # for those who wait elsewhere than in `receive`
         if size > 1:
             try:
                 self._connect_all(store, time.monotonic() + timeout.total_seconds())
@@ -156,6 +158,7 @@ class Mesh:
             if self._closed:  # both sides have hung up
                 connection.close()
             self._arrived.notify_all()
+        self._alert()
 
     def _read_message(self, peer: int, connection: socket.socket) -> None:
         kind, key_size, note_size, size = _HEAD.unpack(receive_exactly(connection, _HEAD.size))
@@ -168,6 +171,7 @@ class Mesh:
             with self._arrived:
                 self._ledger.fail(key, message.tobytes().decode(errors="replace"))
                 self._arrived.notify_all()
+            self._alert()
             return
         with self._arrived:
             try:
@@ -178,6 +182,7 @@ class Mesh:
                 self._inbox.setdefault((peer, key), deque()).append((note, message))
             self._arrived.notify_all()
         if problem:
+            self._alert()
             self._tell_failure(key, problem)
 
     def close(self) -> None:
@@ -209,7 +214,24 @@ class Mesh:
         with self._arrived:
             self._ledger.fail(key, text)
             self._arrived.notify_all()
+        self._alert()
         self._tell_failure(key, text)
+
+    def _alert(self) -> None:
+        alert = self.when_in_trouble
+        if alert is not None:
+            alert()
+
+    def trouble(self, key: bytes, peers: Iterable[int]) -> str | None:
+        """Why a call that needs these peers cannot end: its group has failed, or one of them is gone; or None."""
+        with self._arrived:
+            failure = self._ledger.failure(key)
+            if failure:
+                return failure
+            for peer in peers:
+                if peer in self._gone:
+                    return f"Connection closed by peer: process {peer}: {self._gone[peer]}"
+        return None
 
     def failure(self, key: bytes) -> str | None:
         """Why calls of the key's group raise, or None."""

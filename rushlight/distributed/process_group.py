@@ -8,15 +8,22 @@ Each call is also described in words, which travel with its messages: processes 
 other dtypes, shapes or options, get an error that names both. Where a process would send nothing to another one from which
 it waits for data, it sends the words alone; where neither waits for the other, the words go ahead of the next message
 between them, so that no later call can end before they are compared.
+
+Where there is MPI, the data goes by a `Wire` of it, one call at a time, and the connections carry the words alone: in the
+first calls, in each thousandth, and in one that takes long. The words of these name a checksum of the calls between.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import zlib
+from collections.abc import Callable
 from datetime import timedelta
+from functools import lru_cache
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -25,30 +32,57 @@ from rushlight.core.dispatch.mode import emit_event, thread
 from .errors import DistBackendError
 from .ledger import REMEMBERED
 from .mesh import Mesh
+from .mpi.wire import Call, Wire
 from .reduce_op import RedOpType, combine
+from .work import Line, Work
 
 __all__ = ["ProcessGroup"]
 
 _MARK = np.zeros(1, np.uint8)  # a message whose only content is that its sender has arrived
 _NOTE = 4000  # bytes of words that go with each message of a call
+_FIRST, _EACH = (
+    100,
+    1000,
+)  # which calls by MPI are compared before any data moves: the first ones, and then one in so many
 SMALL = 1 << 15  # bytes: shorter arrays are sent whole to everybody, which takes one exchange in place of two
 
 
 def described(array: np.ndarray) -> str:
     """Dtype and shape, as error messages name them."""
-    return f"{array.dtype} {list(array.shape)}"
+    return _described(array.dtype, array.shape)
+
+
+@lru_cache(4096)
+def _described(dtype: np.dtype, shape: tuple[int, ...]) -> str:
+    return f"{dtype} {list(shape)}"
 
 
 class ProcessGroup:
     """Processes `ranks` (numbers in the world, in the order of their rank here) over a mesh of connections."""
 
-    def __init__(self, mesh: Mesh, ranks: list[int], name: str, backend: str, timeout: timedelta, desc: str = ""):
+    def __init__(
+        self,
+        mesh: Mesh,
+        ranks: list[int],
+        name: str,
+        backend: str,
+        timeout: timedelta,
+        desc: str = "",
+        world: Any = None,
+    ):
         self.mesh, self.ranks, self.group_name, self.timeout = mesh, ranks, name, timeout
         self.backend, self.group_desc = backend, desc or "undefined"
         self._rank = ranks.index(mesh.rank) if mesh.rank in ranks else -1
         self._calls = count()
         self._untold: dict[int, dict[bytes, bytes]] = {}  # rank: the calls (by key) that it has not heard of yet
         self._telling = threading.Lock()
+        self._line = Line()
+        self._compares_all = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL"
+        self._made = self._checksum = 0  # of calls by MPI: how many, and what they were since they were compared
+        self.wire: Wire | None = None
+        if world is not None and len(ranks) > 1 and self._rank >= 0:
+            self.wire = wire = world.wire(ranks, f"group {name}", timeout)
+            wire.in_background = self._line.in_background
 
     def rank(self) -> int:
         """This process's rank in the group."""
@@ -61,6 +95,14 @@ class ProcessGroup:
     def name(self) -> str:
         """The backend's name."""
         return self.backend
+
+    def start(self, task: Callable[[], Any], result: Any = None) -> Work:
+        """Begin a call, given as a function, after those that were begun before."""
+        return self._line.start(task, result) if self.wire is not None else Work(task, result)
+
+    def run(self, task: Callable[[], Any]) -> Any:
+        """Make a call, given as a function, after those that were begun before; what it returns."""
+        return self._line.run(task) if self.wire is not None else task()
 
     # ------------------------------------------------------------------------------------------ messages
 
@@ -82,6 +124,22 @@ class ProcessGroup:
             note = note[:_NOTE] + f"... ({zlib.crc32(note):08x})".encode()
         self.mesh.begin(key, note)
         return note
+
+    def _agree(self, key: bytes, call: str, timeout: timedelta | None = None) -> Call:
+        """Begin a call by MPI. Where it is one of those that are compared, wait until all others have begun the same."""
+        self._made += 1
+        compared = self._compares_all or self._made <= _FIRST or self._made % _EACH == 0
+        if compared and self._checksum:
+            call += f" after other calls ({self._checksum:08x})"
+            self._checksum = 0
+        note = self.begin(key, call)
+        if compared:
+            self._tell_others(key, note)
+            for rank in self._others():
+                self.take(rank, key, _MARK, timeout)
+        else:
+            self._checksum = zlib.crc32(note, self._checksum)
+        return Call(self, key, note, timeout)
 
     def send(self, rank: int, key: bytes, array: np.ndarray, note: bytes = b"") -> None:
         """Send an array to a rank of the group."""
@@ -138,7 +196,10 @@ class ProcessGroup:
 
     def broadcast(self, key: bytes, array: np.ndarray, root: int) -> np.ndarray:
         """Root's array, everywhere."""
-        note = self.begin(key, f"broadcast(src={self.ranks[root]}) of {described(array)}")
+        call = f"broadcast(src={self.ranks[root]}) of {described(array)}"
+        if self.wire is not None:
+            return self.wire.broadcast(self._agree(key, call), array, root)
+        note = self.begin(key, call)
         if self._rank != root:
             self.announce_to_root(root, key, note)
             return self.take(root, key, array)
@@ -148,7 +209,11 @@ class ProcessGroup:
 
     def all_gather(self, key: bytes, array: np.ndarray) -> list[np.ndarray]:
         """The arrays of all ranks, everywhere."""
-        return self._all_gather(key, array, self.begin(key, f"all_gather of {described(array)}"))
+        call = f"all_gather of {described(array)}"
+        if self.wire is not None:
+            return list(self.wire.all_gather(self._agree(key, call), array))
+        note = self.begin(key, call)
+        return self._all_gather(key, array, note)
 
     def _all_gather(self, key: bytes, array: np.ndarray, note: bytes) -> list[np.ndarray]:
         for rank in self._others():
@@ -157,10 +222,14 @@ class ProcessGroup:
 
     def gather(self, key: bytes, array: np.ndarray, root: int) -> list[np.ndarray] | None:
         """The arrays of all ranks, at root."""
-        return self._gather(key, array, root, f"gather(dst={self.ranks[root]}) of {described(array)}")
-
-    def _gather(self, key: bytes, array: np.ndarray, root: int, call: str) -> list[np.ndarray] | None:
+        call = f"gather(dst={self.ranks[root]}) of {described(array)}"
+        if self.wire is not None:
+            whole = self.wire.gather(self._agree(key, call), array, root)
+            return None if whole is None else list(whole)
         note = self.begin(key, call)
+        return self._gather(key, array, root, note)
+
+    def _gather(self, key: bytes, array: np.ndarray, root: int, note: bytes) -> list[np.ndarray] | None:
         if self._rank != root:
             self.send(root, key, array, note)
             self.tell_later(root, key, note)
@@ -170,7 +239,10 @@ class ProcessGroup:
 
     def scatter(self, key: bytes, like: np.ndarray, parts: list[np.ndarray] | None, root: int) -> np.ndarray:
         """The part that root has for this rank."""
-        note = self.begin(key, f"scatter(src={self.ranks[root]}) of {described(like)}")
+        call = f"scatter(src={self.ranks[root]}) of {described(like)}"
+        if self.wire is not None:
+            return self.wire.scatter(self._agree(key, call), like, parts, root)
+        note = self.begin(key, call)
         if self._rank != root:
             self.announce_to_root(root, key, note)
             return self.take(root, key, like)
@@ -181,7 +253,11 @@ class ProcessGroup:
 
     def all_to_all(self, key: bytes, outgoing: list[np.ndarray], likes: list[np.ndarray]) -> list[np.ndarray]:
         """The part that each rank has for this one. Each pair has sizes of its own, which go with the part."""
-        return self._all_to_all(key, outgoing, likes, self.begin(key, f"all_to_all of {outgoing[0].dtype}"))
+        call = f"all_to_all of {outgoing[0].dtype}"
+        if self.wire is not None:
+            return self.wire.all_to_all(self._agree(key, call), outgoing, likes)
+        note = self.begin(key, call)
+        return self._all_to_all(key, outgoing, likes, note)
 
     def _all_to_all(
         self, key: bytes, outgoing: list[np.ndarray], likes: list[np.ndarray], note: bytes
@@ -194,7 +270,10 @@ class ProcessGroup:
     def reduce_scatter(self, key: bytes, parts: list[np.ndarray], op: RedOpType) -> np.ndarray:
         """The reduction, over all ranks, of their parts for this rank."""
         shapes = ", ".join(str(list(part.shape)) for part in parts)
-        note = self.begin(key, f"reduce_scatter({op.name}) of {parts[0].dtype} {shapes}")
+        call = f"reduce_scatter({op.name}) of {parts[0].dtype} {shapes}"
+        if self.wire is not None:
+            return self.wire.reduce_scatter(self._agree(key, call), parts, op)
+        note = self.begin(key, call)
         return self._reduce_scatter(key, parts, op, note)
 
     def _reduce_scatter(self, key: bytes, parts: list[np.ndarray], op: RedOpType, note: bytes) -> np.ndarray:
@@ -204,13 +283,22 @@ class ProcessGroup:
     def reduce(self, key: bytes, array: np.ndarray, root: int, op: RedOpType) -> np.ndarray | None:
         """The reduction over all ranks, at root."""
         call = f"reduce({op.name}, dst={self.ranks[root]}) of {described(array)}"
-        arrays = self._gather(key, array, root, call)
+        if self.wire is not None:
+            return self.wire.reduce(self._agree(key, call), array, root, op)
+        note = self.begin(key, call)
+        arrays = self._gather(key, array, root, note)
         return None if arrays is None else combine(op, arrays)
 
     def all_reduce(self, key: bytes, array: np.ndarray, op: RedOpType) -> np.ndarray:
-        """The reduction over all ranks, everywhere: each rank reduces a part and sends it to the others."""
+        """The reduction over all ranks, everywhere: each rank reduces a part and sends it to the others.
+
+        By MPI the result may be in `array`'s own memory.
+        """
         n = self.size()
-        note = self.begin(key, f"all_reduce({op.name}) of {described(array)}")
+        call = f"all_reduce({op.name}) of {described(array)}"
+        if self.wire is not None:
+            return self.wire.all_reduce(self._agree(key, call), array, op)
+        note = self.begin(key, call)
         if array.nbytes <= SMALL or n == 1:
             return combine(op, self._all_gather(key, array, note))
         flat = np.ascontiguousarray(array).reshape(-1)
@@ -223,7 +311,11 @@ class ProcessGroup:
 
     def barrier(self, key: bytes, timeout: timedelta | None = None) -> None:
         """Wait until every rank has come here."""
-        self._tell_others(key, self.begin(key, "barrier()"))
+        call = "barrier()"
+        if self.wire is not None:
+            return self.wire.barrier(self._agree(key, call, timeout))
+        note = self.begin(key, call)
+        self._tell_others(key, note)
         for rank in self._others():
             self.take(rank, key, _MARK, timeout)
 

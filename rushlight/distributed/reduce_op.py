@@ -53,6 +53,7 @@ _UFUNCS: dict[RedOpType, Any] = {
     RedOpType.BOR: np.bitwise_or,
     RedOpType.BXOR: np.bitwise_xor,
 }
+_WIDE = (RedOpType.SUM, RedOpType.AVG, RedOpType.PRODUCT)
 
 
 def check_op(op: Any, dtype: np.dtype) -> RedOpType:
@@ -69,11 +70,12 @@ def check_op(op: Any, dtype: np.dtype) -> RedOpType:
 
 
 def combine(op: RedOpType, arrays: list[np.ndarray]) -> np.ndarray:
-    """The reduction of arrays of one shape, from the first to the last."""
-    total = arrays[0].copy()
-    ufunc = _UFUNCS[op]
+    """The reduction of arrays of one shape, from the first to the last; numbers of 16 bits are added in float32."""
+    dtype, ufunc = arrays[0].dtype, _UFUNCS[op]
+    wide = np.dtype(np.float32) if dtype.name in ("float16", "bfloat16") and op in _WIDE else dtype
+    total = arrays[0].astype(wide)
     for array in arrays[1:]:
-        total = np.asarray(ufunc(total, array), total.dtype)
+        total = np.asarray(ufunc(total, array), wide)
     if op is RedOpType.AVG:
-        total /= np.asarray(len(arrays), total.dtype)
-    return total
+        total /= np.asarray(len(arrays), wide)
+    return total.astype(dtype, copy=False)

@@ -7,6 +7,7 @@ is where `init_process_group("gloo")` looks. When one fails, the others are ende
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import signal
 import socket
@@ -79,13 +80,27 @@ def _run_once(args: argparse.Namespace, attempt: int) -> int:
             own["ROLE_RANK"] = own["RANK"]
             log = _log(args, own["RANK"])
             logs.append(log)
-            processes.append(subprocess.Popen(_command(args), env=own, stdout=log, stderr=log and subprocess.STDOUT))
+            processes.append(
+                subprocess.Popen(
+                    _command(args), env=own, stdout=log, stderr=log and subprocess.STDOUT, preexec_fn=_ends_with_parent
+                )
+            )
         return _wait(processes)
     finally:
         _end(processes)
         for log in logs:
             if log is not None:
                 log.close()
+
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def _ends_with_parent() -> None:
+    """In a new process: the system kills it when the launcher dies, so that none stays behind."""
+    if _libc is not None:
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _environment(args: argparse.Namespace, attempt: int) -> tuple[int, dict[str, str]]:

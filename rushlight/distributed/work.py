@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-__all__ = ["Future", "Work"]
+__all__ = ["Future", "Line", "Work"]
 
 
 class Work:
-    """A collective that runs in a thread of its own: `wait()` ends when it is done, and raises what it raised."""
+    """A collective that runs in another thread: `wait()` ends when it is done, and raises what it raised.
 
-    def __init__(self, task: Callable[[], Any], result: Any = None):
+    start: called with a function without arguments, which it lets a thread carry out; by default a new thread.
+    """
+
+    def __init__(self, task: Callable[[], Any], result: Any = None, start: Callable[[Any], Any] | None = None):
         self._error: BaseException | None = None
         self._value = result
-        self._thread: threading.Thread | None = threading.Thread(target=self._run, args=(task,), daemon=True)
-        self._thread.start()
+        self._over = threading.Event()
+        self._changing = threading.Lock()
+        self._callbacks: list[Callable[[], Any]] = []
+        (start or _in_a_thread)(lambda: self._run(task))
 
     def _run(self, task: Callable[[], Any]) -> None:
         try:
             task()
         except BaseException as error:
             self._error = error
+        with self._changing:
+            self._over.set()
+        for callback in self._callbacks:
+            callback()
+
+    def when_over(self, callback: Callable[[], Any]) -> None:
+        """Call a function when it has ended, in the thread that ends it; at once if it has."""
+        with self._changing:
+            if not self._over.is_set():
+                self._callbacks.append(callback)
+                return
+        callback()
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait for the end. Raises what the collective raised, or RuntimeError when the time is up."""
-        thread = self._thread
-        if thread is not None:
-            thread.join(None if timeout is None or not timeout else timeout.total_seconds())
-            if thread.is_alive():
-                raise RuntimeError("Wait timeout: the collective is still under way")
+        if not self._over.wait(None if timeout is None or not timeout else timeout.total_seconds()):
+            raise RuntimeError("Wait timeout: the collective is still under way")
         if self._error is not None:
             raise self._error
         return True
@@ -40,7 +55,7 @@ class Work:
 
     def is_completed(self) -> bool:
         """Whether it has ended."""
-        return self._thread is None or not self._thread.is_alive()
+        return self._over.is_set()
 
     def is_success(self) -> bool:
         """Whether it has ended well."""
@@ -60,26 +75,116 @@ class Work:
         return Future(self)
 
 
+def _in_a_thread(run: Callable[[], Any]) -> None:
+    threading.Thread(target=run, daemon=True, name="rushlight-call").start()
+
+
+class Line:
+    """The calls of one group, one after the other: those that are waited for in the thread that waits, if it can be."""
+
+    def __init__(self) -> None:
+        self._tasks: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._counting = threading.Lock()
+        self._waiting = self.wanted = 0
+        self._thread: threading.Thread | None = None
+
+    def start(self, task: Callable[[], Any], result: Any = None) -> Work:
+        """Let the line's thread carry out a task."""
+        with self._counting:
+            self._waiting += 1
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._serve, daemon=True, name="rushlight-calls")
+                self._thread.start()
+
+        def in_turn() -> Any:
+            try:
+                with self._lock:
+                    return task()
+            finally:
+                with self._counting:
+                    self._waiting -= 1
+
+        return Queued(self, in_turn, result)
+
+    def run(self, task: Callable[[], Any]) -> Any:
+        """What a task returns, which is carried out here, or after those that wait."""
+        if threading.current_thread() is self._thread:  # a callback of a call
+            return task()
+        if not self._waiting:
+            with self._lock:
+                return task()
+        returned: list[Any] = []
+        self.start(lambda: returned.append(task())).wait()
+        return returned[0]
+
+    def in_background(self) -> bool:
+        """Whether this is the line's thread, and no other one waits for a call: there is no hurry."""
+        return not self.wanted and threading.current_thread() is self._thread
+
+    def put(self, task: Callable[[], Any]) -> None:
+        """Let the line's thread call a function."""
+        self._tasks.put(task)
+
+    def want(self, change: int) -> None:
+        """One more, or one less, waits for a call."""
+        with self._counting:
+            self.wanted += change
+
+    def _serve(self) -> None:
+        while True:
+            self._tasks.get()()
+
+
+class Queued(Work):
+    """A call of a `Line`."""
+
+    def __init__(self, line: Line, task: Callable[[], Any], result: Any):
+        self._line = line
+        super().__init__(task, result, line.put)
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait for the end, as `Work.wait` does; the call hurries meanwhile."""
+        self._line.want(1)
+        try:
+            return super().wait(timeout)
+        finally:
+            self._line.want(-1)
+
+    synchronize = wait
+
+
 class Future:
     """The result of a `Work`, which functions can be attached to."""
 
-    def __init__(self, work: Any = None, value: Callable[[], Any] | None = None):
-        self._value = value or work.result
-        self._done = work.is_completed if work is not None else (lambda: True)
+    def __init__(self, work: Work, value: Callable[[], Any] | None = None):
+        self._work = work
+        self._value = work.result if value is None else value
 
     def wait(self) -> Any:
-        """The value, when it is there."""
+        """The value, when it is there. Raises what the collective, or a function on which it depends, has raised."""
         return self._value()
 
     value = wait
 
     def done(self) -> bool:
         """Whether it is there."""
-        return self._done()
+        return self._work.is_completed()
+
+    def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
+        """Call `callback(this future)` when the value is there; at once if it is."""
+        self._work.when_over(lambda: callback(self))
 
     def then(self, callback: Callable[[Any], Any]) -> Future:
-        """A future of what `callback(this future)` returns."""
-        return Future(value=lambda: callback(self))
+        """A future of what `callback(this future)` returns, which is called once, when the value is there."""
+        returned: list[Any] = []
+        following = Work(lambda: returned.append(callback(self)), None, self._work.when_over)
+
+        def value() -> Any:
+            following.wait()
+            return returned[0]
+
+        return Future(following, value)
 
 
 class Receipt(Work):
@@ -88,7 +193,7 @@ class Receipt(Work):
     def __init__(self, is_there: Callable[[], bool], take: Callable[[timedelta | None], int]):
         self._is_there, self._take = is_there, take
         self._source: int | None = None
-        self._error, self._thread = None, None
+        self._error = None
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait for the message (None: as long as the group's calls wait) and write it into the tensor."""

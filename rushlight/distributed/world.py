@@ -6,10 +6,15 @@ import os
 from collections.abc import Iterable
 from datetime import timedelta
 from itertools import count
+from multiprocessing.util import Finalize
 from typing import Any
 
 from ..core.device import devices
 from .mesh import Mesh
+from .mpi import launched
+from .mpi import library as mpi_library
+from .mpi.start import World as MpiWorld
+from .mpi.start import join
 from .process_group import ProcessGroup
 from .rendezvous import rendezvous
 from .store import FileStore, PrefixStore, Store
@@ -56,10 +61,12 @@ class _World:
     names = count(1)
     starts = count()
     store: Store | None = None
+    mpi: MpiWorld | None = None
+    hook = False  # whether the end of the process has been taken care of
 
 
 class Backend(str):
-    """The name of a backend in small letters. Rushlight has 'gloo': sums over TCP between CPU processes."""
+    """The name of a backend in small letters. Rushlight has 'gloo' and 'mpi', which mean the same: CPU processes."""
 
     UNDEFINED = "undefined"
     GLOO = "gloo"
@@ -121,16 +128,16 @@ def is_nccl_available() -> bool:
 
 
 def is_mpi_available() -> bool:
-    """Whether MPI is there: False."""
-    return False
+    """Whether an MPI library is there: the extra `rushlight[mpi]`, or mpi4py with one of the system's."""
+    return mpi_library.installed()
 
 
-is_ucc_available = is_xccl_available = is_mpi_available
+is_ucc_available = is_xccl_available = is_nccl_available
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether a backend can be used: only 'gloo'."""
-    return backend.lower() == "gloo"
+    """Whether a backend can be used: 'gloo' always, 'mpi' where there is an MPI library."""
+    return backend.lower() == "gloo" or (backend.lower() == "mpi" and is_mpi_available())
 
 
 def is_torchelastic_launched() -> bool:
@@ -243,11 +250,13 @@ def init_process_group(
 ) -> None:
     """Meet the other processes and make the default group.
 
-    backend: 'gloo', or None. They meet through `store` (then rank and world_size are needed), or at `init_method`:
-    env:// (the default: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), tcp://host:port or file:///path.
+    backend: 'gloo', 'mpi' or None, which mean the same: data goes by MPI where an MPI library is installed (the extra
+    `rushlight[mpi]`), and else over TCP, for processes of one host. RUSHLIGHT_MPI=0 in the environment lets it go over TCP
+    in any case. They meet through `store` (then rank and world_size are needed), or at `init_method`:
+    env:// (the default: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, which mpiexec and srun need not set), tcp://host:port or file:///path.
 
     Raises ValueError for what is missing or when there is a default group already, RuntimeError for a backend that is
-    not there.
+    not there, or for processes on several hosts without MPI.
     """
     if _World.default is not None:
         raise ValueError("trying to initialize the default process group twice!")
@@ -264,29 +273,44 @@ def init_process_group(
         if rank < 0:
             raise AssertionError("rank must be non-negative if using store")
     else:
+        if init_method in (None, "env://") and rank < 0:
+            launched.enter()
         store, rank, world_size = next(iter(rendezvous(init_method or "env://", rank, world_size, timeout=limit)))
         store.set_timeout(limit)
     if not 0 <= rank < world_size:
         raise ValueError(f"rank {rank} is not one of {world_size} processes")
-    mesh = Mesh(PrefixStore(f"default_pg/{next(_World.starts)}", store), rank, world_size, limit)
-    _remove_file(store, world_size)
+    number = next(_World.starts)
+    mesh = Mesh(PrefixStore(f"default_pg/{number}", store), rank, world_size, limit)
+    try:
+        _remove_file(store, world_size)
+        _World.mpi = join(mesh, f"world {number}", limit)
+        group = ProcessGroup(mesh, list(range(world_size)), "0", name, limit, "default_pg", _World.mpi)
+    except BaseException:
+        mesh.close()
+        _World.mpi = None
+        raise
     _World.store = store
-    _World.default = _registered(ProcessGroup(mesh, list(range(world_size)), "0", name, limit, "default_pg"))
+    _World.default = _registered(group)
+    if not _World.hook:
+        _World.hook = True
+        # also in processes that multiprocessing starts, which skip atexit; not in a forked copy of this one
+        Finalize(None, _leave, exitpriority=10)
 
 
 def _checked_backend(backend: str | None) -> str:
     if backend is None:
         return "undefined"
     kinds = [part.partition(":")[2] or part for part in backend.lower().split(",")]
-    if "gloo" in kinds:
-        return "gloo"
-    words = {"nccl": "NCCL", "mpi": "MPI", "ucc": "UCC", "xccl": "XCCL"}
+    for name in ("gloo", "mpi"):
+        if name in kinds:
+            return name
+    words = {"nccl": "NCCL", "ucc": "UCC", "xccl": "XCCL"}
     if kinds[0] in words:
         raise RuntimeError(
             f"Distributed package doesn't have {words[kinds[0]]} built in: there is no such device or library here. Use "
             "init_process_group('gloo')."
         )
-    raise ValueError(f"Invalid backend: '{backend}'. Rushlight has 'gloo'.")
+    raise ValueError(f"Invalid backend: '{backend}'. Rushlight has 'gloo' and 'mpi'.")
 
 
 def _registered(group: ProcessGroup) -> ProcessGroup:
@@ -310,10 +334,18 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
         if _World.groups.pop(group.group_name, None) is None:
             raise ValueError("Invalid process group specified")
         return
+    _leave()
     _World.default.mesh.close()
     if hasattr(_World.store, "close"):
         _World.store.close()  # type: ignore[union-attr]
     _World.default, _World.store, _World.groups, _World.names = None, None, {}, count(1)
+
+
+def _leave() -> None:
+    """Before this process hangs up, or ends: let the others receive by MPI what it has sent."""
+    world, _World.mpi = _World.mpi, None
+    if world is not None:
+        world.leave()
 
 
 # ---------------------------------------------------------------------------------------------- further groups
@@ -348,12 +380,10 @@ def new_group(
     if len(set(members)) < len(members) or any(not 0 <= r < world.size() for r in members):
         raise ValueError(f"The new group's rank should be within the world_size set by init_process_group: {members}")
     name = world.backend if backend is None else _checked_backend(backend)
-    number = str(next(_World.names))
+    number, limit = str(next(_World.names)), world.timeout if timeout is None else timeout
     if world.rank() not in members:
         return GroupMember.NON_GROUP_MEMBER
-    return _registered(
-        ProcessGroup(world.mesh, members, number, name, world.timeout if timeout is None else timeout, group_desc or "")
-    )
+    return _registered(ProcessGroup(world.mesh, members, number, name, limit, group_desc or "", _World.mpi))
 
 
 def new_subgroups(

@@ -166,7 +166,9 @@ def check_operators(table, *args):
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_float_operators(dtype):
-    x, y = (np.where(a == a, a, dtype.type(np.nan)) for a in pairs(dtype))  # NumPy takes signalling ones as ARM does
+    x, y = pairs(dtype)
+    for a in (x, y) if dtype != BFLOAT16 else ():
+        a[np.isnan(a)] = np.nan  # quiet: ARM's maximum of a number and a signalling nan is nan
     check_operators(_FLOAT_UNARY, x)
     short = ("fmod", "floordiv", "mod", "fmax", "fmin")  # ml_dtypes rounds and signs these in its own way
     check_operators({k: f for k, f in _FLOAT_BINARY.items() if dtype != BFLOAT16 or k not in short}, x, y)

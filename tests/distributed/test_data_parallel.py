@@ -82,6 +82,35 @@ def buffers(rank, size):
     return model.module.running_mean.tolist() if rank == 0 else None
 
 
+def hooks(rank, size):
+    """{hook: the gradients of one step}, and what a hook of the program sees"""
+    from rushlight.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+    seen = []
+
+    def own(state, bucket: dist.GradBucket):
+        seen.append((state, bucket.index(), bucket.is_last(), bucket.buffer().numel(), len(bucket.gradients())))
+        assert [g.shape for g in bucket.gradients()] == [p.shape for p in bucket.parameters()]
+        return dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(lambda f: f.value()[0] * 10)
+
+    wrapped = default_hooks.bf16_compress_wrapper(default_hooks.allreduce_hook)
+    out = {}
+    for name, hook in {**vars(default_hooks), "own": own, "wrapped": wrapped, "none": None}.items():
+        if name.endswith("_hook") or name in ("own", "wrapped", "none"):
+            model = DistributedDataParallel(network(0), bucket_cap_mb=0.0001)
+            if hook is not None:
+                model.register_comm_hook("state" if name == "own" else None, hook)
+            x, y = batch(0)
+            nn.functional.mse_loss(model(x[rank::size]), y[rank::size]).backward()
+            out[name] = [p.grad.numpy() for p in model.parameters()]
+    with pytest.raises(TypeError, match="must be callable"):
+        model.register_comm_hook(None, 3)
+    model.register_comm_hook(None, own)
+    with pytest.raises(RuntimeError, match="can only be called once"):
+        model.register_comm_hook(None, own)
+    return out, seen
+
+
 class Branches(nn.Module):
     def __init__(self):
         super().__init__()
@@ -107,7 +136,7 @@ def unused(rank, size):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    return results_of([trained, compiled, accumulated, buffers, unused], 2, tmp_path_factory.mktemp("ddp"))
+    return results_of([trained, compiled, accumulated, buffers, hooks, unused], 2, tmp_path_factory.mktemp("ddp"))
 
 
 def test_training_equals_one_process(results):
@@ -144,6 +173,18 @@ def test_buffers_follow_the_first_process(results):
     for batch_mean in (1.5, 2.5, 3.5, 0.0):
         mean = 0.9 * mean + 0.1 * batch_mean
     np.testing.assert_allclose(results[0]["buffers"], [mean] * 3, rtol=1e-6)
+
+
+def test_communication_hooks(results):
+    (first, seen), (second, _) = (result["hooks"] for result in results)
+    assert set(first) == {"allreduce_hook", "fp16_compress_hook", "bf16_compress_hook", "own", "wrapped", "none"}
+    assert seen == [("state", 0, False, 34, 2), ("state", 1, True, 112, 2)]
+    for name, gradients in first.items():
+        close = {"allreduce_hook": 1e-6, "none": 0, "own": 1e-6}.get(name, 1e-2)
+        for g, other, plain in zip(gradients, second[name], first["none"], strict=True):
+            assert np.array_equal(g, other)
+            np.testing.assert_allclose(g, plain * 20 if name == "own" else plain, rtol=close, atol=close / 10)
+    assert not np.array_equal(first["fp16_compress_hook"][0], first["none"][0])
 
 
 def test_unused_parameters(results):

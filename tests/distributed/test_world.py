@@ -72,7 +72,8 @@ def test_before_a_group_is_made(call):
     "arguments, error, words",
     [
         (("nccl", "tcp://127.0.0.1:1"), RuntimeError, "Distributed package doesn't have NCCL built in"),
-        (("mpi",), RuntimeError, "doesn't have MPI built in"),
+        (("mpi",), ValueError, "environment variable RANK expected, but not set"),
+        (("ucc",), RuntimeError, "doesn't have UCC built in"),
         (("nonsense",), ValueError, "Invalid backend: 'nonsense'"),
         (("gloo",), ValueError, "environment variable RANK expected, but not set"),
         (("gloo", "tcp://127.0.0.1:0"), ValueError, "port number parameter missing"),
@@ -110,6 +111,30 @@ def test_the_launcher(tmp_path, word, status):
     assert done.returncode == status, done.stderr
     if word == "work":
         assert [(logs / f"{rank}.log").read_text() for rank in (0, 1)] == ["work 0 2 3.0\n", "work 1 2 3.0\n"]
+
+
+ORPHAN = """
+import fcntl, os, sys, time
+file = open(sys.argv[1] + os.environ["RANK"], "w")
+fcntl.flock(file, fcntl.LOCK_EX)  # until the process ends
+print("there", flush=True)
+time.sleep(100)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system tells a process of its parent's death on Linux only")
+def test_processes_end_with_a_killed_launcher(tmp_path):
+    import fcntl
+
+    (tmp_path / "script.py").write_text(ORPHAN)
+    command = [sys.executable, "-m", "rushlight.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    launcher = subprocess.Popen([*command, str(tmp_path / "script.py"), str(tmp_path / "lock")], stdout=subprocess.PIPE)
+    assert [launcher.stdout.readline() for _ in range(2)] == [b"there\n"] * 2
+    launcher.kill()
+    launcher.communicate(timeout=20)
+    for rank in (0, 1):
+        with open(tmp_path / f"lock{rank}") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # waits for the process that holds it
 
 
 def test_what_is_absent():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from rushlight.core.tensor.storage import storage_of
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.module import Module
 
+from .grad_bucket import GradBucket
 from .reducer import Reducer
 
 __all__ = ["DistributedDataParallel"]
@@ -95,7 +97,8 @@ class DistributedDataParallel(Module):
         group = self.process_group
         for t in tensors:
             if isinstance(t, Tensor):
-                values = group.broadcast(group.key(), t._array, 0)
+                key, array = group.key(), t._array
+                values = group.run(lambda key=key, array=array: group.broadcast(key, array, 0))
                 if values is not t._array:
                     t._array[...] = values
                     storage_of(t).wrote("DistributedDataParallel")
@@ -144,8 +147,20 @@ class DistributedDataParallel(Module):
         return nullcontext()
 
     def register_comm_hook(self, state: object, hook: Any) -> None:
-        """Another way to combine gradients. Raises NotImplementedError."""
-        raise NotImplementedError("DistributedDataParallel.register_comm_hook() is not implemented")
+        """Let `hook(state, bucket)` combine the gradients of each bucket, a `torch.distributed.GradBucket`.
+
+        The hook returns a future of the flat result. Without a hook gradients are averaged; a hook divides by itself.
+
+        Raises TypeError for a hook that cannot be called, RuntimeError for a second one.
+        """
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        annotation = inspect.signature(hook).parameters["bucket"].annotation
+        if annotation not in (inspect.Parameter.empty, GradBucket) and not isinstance(annotation, str):
+            raise ValueError("Communication hook: bucket annotation should be dist.GradBucket.")
+        if self.reducer.hook is not None:
+            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
+        self.reducer.hook, self.reducer.hook_state = hook, state
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
         """What is known about this module's averaging, by the names of torch's own log; it measures no times."""
@@ -157,7 +172,7 @@ class DistributedDataParallel(Module):
             "world_size": self.process_group.size(),
             "rank": self.process_group.rank(),
             "module_name": type(self.module).__name__,
-            "backend_name": "gloo",
+            "backend_name": self.process_group.name(),
             "total_parameter_size_bytes": size,
             "num_parameter_tensors": len(parameters),
             "bucket_cap_bytes": self._bucket_cap,
@@ -199,7 +214,7 @@ def _distributed() -> Any:
 
 def _reducer(parameters: list[Any], names: list[str], group: Any, limit: int) -> Reducer:
     module = _distributed()
-    return Reducer(parameters, names, group, module.ReduceOp.SUM, lambda task: module.Work(task).wait, limit)
+    return Reducer(parameters, names, group, module.ReduceOp.SUM, limit)
 
 
 def _refuse(**options: Any) -> None:

@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.core.dispatch.mode import no_grad
 from rushlight.core.tensor.node import Leaf
 from rushlight.core.tensor.storage import storage_of
 from rushlight.core.tensor.tensor import Tensor, wrap
+
+from .grad_bucket import GradBucket
 
 FIRST_BUCKET_BYTES = 1 << 20
 
@@ -46,12 +49,11 @@ def make_buckets(parameters: list[Tensor], limit_bytes: int) -> list[Bucket]:
 class Reducer:
     """The buckets of a module's parameters, and the averages over `group` that are under way.
 
-    group: `size()`, `key()` and `all_reduce(key, array, op)` of a process group. start: runs a function in a thread and
-    returns what waits for its end.
+    group: `size()`, `key()`, `all_reduce(key, array, op)`, `start(task)` and `run(task)` of a process group.
     """
 
-    def __init__(self, parameters: list[Tensor], names: list[str], group: Any, sum_op: Any, start: Any, limit: int):
-        self.group, self.sum_op, self.start = group, sum_op, start
+    def __init__(self, parameters: list[Tensor], names: list[str], group: Any, sum_op: Any, limit: int):
+        self.group, self.sum_op = group, sum_op
         self.names = dict(zip(map(id, parameters), names, strict=True))
         self.buckets = make_buckets(parameters, limit)
         self.bucket_of = {id(p): bucket for bucket in self.buckets for p in bucket.parameters}
@@ -59,6 +61,8 @@ class Reducer:
         self.active = self.begun = False  # whether a backward pass is expected, and has come
         self.next = 0  # the bucket whose sum begins next: the same order in every process
         self.unused: set[int] | None = None
+        self.hook: Callable[[Any, GradBucket], Any] | None = None
+        self.hook_state: Any = None
         self.handles = [p.register_post_accumulate_grad_hook(self._reached) for p in parameters]
 
     # ------------------------------------------------------------------------------------------ one backward pass
@@ -108,7 +112,7 @@ class Reducer:
 
     def _begin(self, bucket: Bucket) -> None:
         """Start the sum of a bucket: each process divides first, as torch does, so that sums cannot overflow."""
-        share = 1.0 / self.group.size()
+        share = 1.0 if self.hook is not None else 1.0 / self.group.size()
         dtype = bucket.parameters[0]._array.dtype
         parts = [
             np.zeros(p._array.size, dtype)
@@ -117,12 +121,33 @@ class Reducer:
             for p in bucket.parameters
         ]
         flat = np.concatenate(parts)
+        if self.hook is not None:
+            bucket.finish = self._begin_by_hook(bucket, flat)
+            return
         key = self.group.key()
 
         def task() -> None:
             bucket.flat = self.group.all_reduce(key, flat, self.sum_op)
 
-        bucket.finish = self.start(task)
+        bucket.finish = self.group.start(task).wait
+
+    def _begin_by_hook(self, bucket: Bucket, flat: np.ndarray) -> Callable[[], Any]:
+        """Let the program's hook begin to combine the gradients; what waits for its result."""
+        with no_grad():
+            view = GradBucket(self.next, len(self.buckets), wrap(flat), bucket.parameters)
+            future = self.hook(self.hook_state, view)  # type: ignore[misc]
+        if not hasattr(future, "wait"):
+            raise TypeError(f"a communication hook has to return a future of a tensor, not {type(future).__name__}")
+
+        def finish() -> None:
+            value = future.wait()
+            if isinstance(value, (list, tuple)) and len(value) == 1:
+                value = value[0]
+            if not isinstance(value, Tensor) or value.numel() != flat.size:
+                raise RuntimeError(f"a communication hook's future has to give a tensor of {flat.size} elements")
+            bucket.flat = value.detach()._array.reshape(-1).astype(flat.dtype, copy=False)
+
+        return finish
 
     def _finish(self) -> None:
         everywhere_unused = self._unused_everywhere()
@@ -143,7 +168,8 @@ class Reducer:
             return set()
         order = list(self.bucket_of)
         used = np.array([i not in self.unused for i in order], np.int32)
-        total = self.group.all_reduce(self.group.key(), used, self.sum_op)
+        key = self.group.key()
+        total = self.group.run(lambda: self.group.all_reduce(key, used, self.sum_op))
         return {i for i, n in zip(order, total, strict=True) if not n}
 
 

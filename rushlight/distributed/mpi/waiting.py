@@ -1,0 +1,113 @@
+"""Waiting for MPI in a way that ends when another process dies.
+
+MPI waits for ever for a process that is gone. So each wait is for one of two requests: the operation's, and an alarm, a
+"generalized request" that this process completes itself: when the connection to another process ends, when a group fails,
+and each fifth of a second while a call waits, so that time limits and signals (Ctrl-C) are seen. The wait itself is
+MPI_Waitany, which gives the processor away between looks where another thread needs it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import weakref
+
+from ..mesh import Mesh
+from .library import Library
+
+__all__ = ["Alarm", "Watch"]
+
+_TICK_S = 0.2
+
+# The callbacks of a generalized request have nothing to do but to return MPI_SUCCESS, which is 0. They are called with MPI's
+# own lock held, so that they must not wait for the interpreter's: C's sigemptyset(address) writes some bytes there and
+# returns 0.
+_NOTHING = ctypes.cast(ctypes.CDLL(None).sigemptyset, ctypes.c_void_p)
+_scratch = ctypes.create_string_buffer(1024)
+
+
+class Alarm:
+    """Two requests, an operation's and one that `ring` completes."""
+
+    def __init__(self, library: Library):
+        self.library = library
+        self.requests = (library.Handle * 2)()
+        self.address = ctypes.addressof(self.requests)
+        self.waits = self.seen = 0
+        self.waiting = False
+        self._index = ctypes.c_int()
+        self._where = ctypes.addressof(self._index)
+        self._status = ctypes.create_string_buffer(256)
+        self._flag = ctypes.c_int()
+        self._lock = threading.Lock()
+        self._rung = True
+        self.arm()
+
+    def arm(self) -> None:
+        """Get a new request to be completed, after the last one has been."""
+        with self._lock:
+            second = ctypes.c_void_p(self.address + ctypes.sizeof(self.library.Handle))
+            status = self.library.c.MPI_Grequest_start(_NOTHING, _NOTHING, _NOTHING, _scratch, second)
+            self.library.check(status, "MPI_Grequest_start")
+            self._rung = False
+
+    def ring(self) -> None:
+        """Let the present or the next wait end."""
+        with self._lock:
+            if not self._rung:
+                self._rung = True
+                self.library.c.MPI_Grequest_complete(self.library.Handle(self.requests[1]))
+
+    def wait(self) -> bool:
+        """Whether the operation has ended, rather than that the alarm has rung."""
+        self.waits += 1
+        self.waiting = True
+        status = self.library.wait_any(2, self.address, self._where, self._status)
+        self.waiting = False
+        if self._index.value == 1:
+            self.arm()
+            return False
+        self.library.check(status, "MPI_Waitany")
+        return True
+
+    def is_done(self) -> bool:
+        """Whether the operation has ended, without waiting."""
+        self.library.check(self.library.test(self.address, ctypes.addressof(self._flag), self._status), "MPI_Test")
+        return bool(self._flag.value)
+
+
+class Watch:
+    """Rings the alarms of a mesh's groups: at each trouble, and regularly those of calls that wait."""
+
+    def __init__(self, mesh: Mesh):
+        self._mesh = mesh
+        self._alarms: weakref.WeakSet[Alarm] = weakref.WeakSet()
+        self._changing = threading.Lock()
+        self._over = threading.Event()
+        mesh.when_in_trouble = self._ring_all
+        threading.Thread(target=self._tick, daemon=True, name="rushlight-watch").start()
+
+    def add(self, alarm: Alarm) -> None:
+        """Ring it from now on."""
+        with self._changing:
+            self._alarms.add(alarm)
+
+    def close(self) -> None:
+        """Ring no more."""
+        self._over.set()
+        self._mesh.when_in_trouble = None
+
+    def _all(self) -> list[Alarm]:
+        with self._changing:
+            return list(self._alarms)
+
+    def _ring_all(self) -> None:
+        for alarm in self._all():
+            alarm.ring()
+
+    def _tick(self) -> None:
+        while not self._over.wait(_TICK_S):
+            for alarm in self._all():
+                if alarm.waiting and alarm.seen == alarm.waits:
+                    alarm.ring()
+                alarm.seen = alarm.waits

@@ -1,0 +1,170 @@
+"""Collectives by MPI: the same results as over TCP, for all types and shapes, the same bits in all processes, and ends."""
+
+import os
+
+import pytest
+from several import results_of
+
+import rushlight as torch
+import rushlight.distributed as dist
+
+pytest.importorskip("mpi4py")
+
+SIZE = 3
+TYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64"]
+SHAPES = [(), (0,), (5,), (2, 3), (40_001,)]
+
+
+def values(rank, dtype, shape):
+    torch.manual_seed(rank)
+    x = torch.randint(0, 5, shape) - 2 * (dtype not in ("bool", "uint8"))
+    x = x.to(getattr(torch, dtype))
+    return x * (1 + 1j) if dtype == "complex64" else x
+
+
+def raw(tensor):
+    return tensor.contiguous().view(torch.uint8).numpy().tobytes() if tensor.dim() and tensor.numel() else repr(tensor)
+
+
+def every_call(rank, size):
+    """{(call, type, shape): the bytes of its result}"""
+    out = {}
+    for dtype in TYPES:
+        for shape in SHAPES:
+
+            def done(name, *tensors, at=(dtype, shape)):
+                out[name, *at] = [raw(t) for t in tensors]
+
+            x = values(rank, dtype, shape)
+            operations = ["SUM"] if dtype == "complex64" else ["SUM", "PRODUCT", "MIN", "MAX"]
+            for name in operations:
+                y, z = x.clone(), x.clone()
+                dist.all_reduce(y, getattr(dist.ReduceOp, name))
+                dist.reduce(z, 1, getattr(dist.ReduceOp, name))
+                done(f"all_reduce {name}", y)
+                done(f"reduce {name}", z if rank == 1 else x)
+            y = x.clone()
+            dist.broadcast(y, 2)
+            done("broadcast", y)
+            parts = [torch.zeros_like(x) for _ in range(size)]
+            dist.all_gather(parts, x)
+            done("all_gather", *parts)
+            dist.gather(x, parts if rank == 0 else None, 0)
+            done("gather", *parts)
+            dist.scatter(y, [p + p for p in parts] if rank == 0 else None, 0)
+            done("scatter", y)
+            dist.reduce_scatter(y, parts)
+            done("reduce_scatter", y)
+            dist.all_to_all(parts, [values(rank + i, dtype, shape) for i in range(size)])
+            done("all_to_all", *parts)
+    return out
+
+
+def is_by_mpi(rank, size):
+    return dist.group.WORLD.wire is not None
+
+
+def strided(rank, size):
+    whole = torch.zeros(4, 6)
+    part = whole.t()[::2]
+    part += rank + 1
+    dist.all_reduce(part)
+    received = torch.full((6, 4), 1.0 - rank).t()
+    dist.broadcast(received, 0)
+    return whole.tolist(), received.tolist()
+
+
+def not_a_number(rank, size):
+    """The smallest of numbers with NaN is NaN everywhere, which MPI alone would not do."""
+    x = torch.tensor([float("nan") if rank == 1 else float(rank), rank])
+    dist.all_reduce(x, dist.ReduceOp.MIN)
+    return str(x.tolist())
+
+
+def half_sums(rank, size):
+    """2048 + 1 + 1 is 2050 in float16 only where it is added in float32."""
+    out = []
+    for n in (3, 20_000):
+        x = torch.full((n,), 2048.0 if rank == 0 else 1.0, dtype=torch.float16)
+        dist.all_reduce(x)
+        out.append(x.unique().tolist())
+    return out
+
+
+def in_order(rank, size):
+    """Calls that are begun without waiting come before later ones that are waited for, whatever their sizes."""
+    order, tensors = [], [torch.full((n,), float(rank)) for n in (300_000, 3, 70_000)]
+    works = [dist.all_reduce(t, async_op=True) for t in tensors]
+    for i, work in enumerate(works):
+        work.get_future().add_done_callback(lambda _, i=i: order.append(i))
+    last = torch.ones(1)
+    dist.all_reduce(last)
+    assert all(work.is_completed() for work in works)
+    following = works[0].get_future().then(lambda f: f.value()[0].sum().item()).then(lambda f: f.wait() / 3)
+    return [t[0].item() for t in tensors], last.item(), sorted(order), following.wait()
+
+
+def groups(rank, size):
+    pair, all_again = dist.new_group([0, 2]), dist.new_group()
+    x, y = torch.ones(2) * rank, torch.ones(70_000) * rank
+    if rank != 1:
+        dist.all_reduce(x, group=pair)
+    dist.all_reduce(y, group=all_again)
+    return x.tolist(), y[-1].item(), all_again.wire is not None
+
+
+FUNCTIONS = [is_by_mpi, every_call, strided, not_a_number, half_sums, in_order, groups]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return results_of(FUNCTIONS, SIZE, tmp_path_factory.mktemp("mpi"))
+
+
+@pytest.fixture(scope="module")
+def over_tcp(tmp_path_factory):
+    os.environ["RUSHLIGHT_MPI"] = "0"
+    try:
+        return results_of([is_by_mpi, every_call, half_sums, not_a_number], SIZE, tmp_path_factory.mktemp("tcp"))
+    finally:
+        del os.environ["RUSHLIGHT_MPI"]
+
+
+def test_both_ways_are_taken(results, over_tcp):
+    assert [r["is_by_mpi"] for r in results] == [True] * SIZE
+    assert [r["is_by_mpi"] for r in over_tcp] == [False] * SIZE
+
+
+def test_results_equal_those_over_tcp(results, over_tcp):
+    for rank in range(SIZE):
+        mine, other = results[rank]["every_call"], over_tcp[rank]["every_call"]
+        assert mine.keys() == other.keys() and len(mine) == len(TYPES) * len(SHAPES) * 14 - 6 * len(SHAPES)
+        assert not [key for key in mine if mine[key] != other[key]]
+
+
+def test_the_same_bits_everywhere(results):
+    for key in results[0]["every_call"]:
+        if key[0].startswith(("all_reduce", "broadcast", "all_gather")):
+            assert len({str(r["every_call"][key]) for r in results}) == 1, key
+
+
+def test_strided(results):
+    for r in results:
+        whole, received = r["strided"]
+        assert whole == [[6.0, 0.0] * 3] * 4 and received == [[1.0] * 6] * 4
+
+
+def test_numbers_that_are_none(results, over_tcp):
+    assert {r["not_a_number"] for r in results + over_tcp} == {"[nan, 0.0]"}
+
+
+def test_half_precision_is_added_in_float32(results, over_tcp):
+    assert [r["half_sums"] for r in results + over_tcp] == [[[2050.0], [2050.0]]] * 2 * SIZE
+
+
+def test_order_and_futures(results):
+    assert [r["in_order"] for r in results] == [([3.0, 3.0, 3.0], 3.0, [0, 1, 2], 300_000.0)] * SIZE
+
+
+def test_groups(results):
+    assert [r["groups"] for r in results] == [([2, 2], 3, True), ([1, 1], 3, True), ([2, 2], 3, True)]
