@@ -40,10 +40,8 @@ __all__ = ["ProcessGroup"]
 
 _MARK = np.zeros(1, np.uint8)  # a message whose only content is that its sender has arrived
 _NOTE = 4000  # bytes of words that go with each message of a call
-_FIRST, _EACH = (
-    100,
-    1000,
-)  # which calls by MPI are compared before any data moves: the first ones, and then one in so many
+# Which calls by MPI are compared before any data moves: the first ones, and then one in so many.
+_FIRST, _EACH = 100, 1000
 SMALL = 1 << 15  # bytes: shorter arrays are sent whole to everybody, which takes one exchange in place of two
 
 

@@ -469,8 +469,8 @@ def records_without_samples() -> list[str]:
 
 
 def _loads_later(r: Op) -> bool:
-    """Whether an operator comes with `torch.sparse` or `torch.fft`, whose tests have samples of their own."""
-    return r.kernel.__module__.startswith(("rushlight.sparse", "rushlight.ops.signal.fft"))
+    """Whether an operator is imported by its first use, as those of `torch.sparse`: their tests have samples of their own."""
+    return r.kernel.__module__.startswith(("rushlight.sparse", "rushlight.ops.signal.fft", "rushlight.ops.quantized"))
 
 
 def _collect(tensors: Any, seen: set[Op]) -> None:

@@ -459,6 +459,7 @@ def _join_alone(made):
     made._inbox = {(0, b"own"): deque([(b"", b"kept")])}
     made._ledger, made._gone, made._peers, made._closed = mesh.Ledger(0), {1: "it has ended"}, {}, False
     made._tell_failure = lambda key, text: None
+    made.when_in_trouble = None
     made._ledger.ours(b"g#1", MeshProtocol.CALL)
 
 

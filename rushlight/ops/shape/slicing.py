@@ -12,6 +12,7 @@ from ...core.device.backend import on_device_of
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.layout import contiguous_format
+from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.resizing import whole
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.storage import address_of, private_storage, storage_of
@@ -420,7 +421,7 @@ def _sharing(split: Callable) -> Callable:
     """A split whose parts have the input's memory, but no part in its history and versions."""
 
     def run(input: Tensor, sizes: int | tuple[int, ...], dim: int) -> tuple[Tensor, ...]:
-        if thread.state.level > 1 or not isinstance(input._array, np.ndarray):
+        if thread.state.level > 1 or isinstance(input._array, Placeholder):
             return split(input, sizes, dim)
         parts = split(input, sizes, dim, copied=False)
         for part in parts:

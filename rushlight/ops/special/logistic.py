@@ -33,7 +33,7 @@ def _sigmoid_of_any(x):
 
 def _sigmoid_slope(g, y):
     if y.dtype == np.float16 and g.dtype == y.dtype:  # torch rounds each step of this one to float16
-        return g * (np.float16(1) - y) * y
+        return g * np.subtract(np.float16(1), y) * y
     return _sigmoid_slope_of(g, y)
 
 
