@@ -17,7 +17,12 @@ from . import coverage
 from .coverage import ORPHAN, torch_page
 
 ROOT = Path(__file__).parents[2]
-STUBS = ("rushlight/ops/__init__.pyi", "rushlight/torch/linalg.pyi", "rushlight/torch/special.pyi", "rushlight/torch/fft.pyi")
+STUBS = (
+    "rushlight/ops/__init__.pyi",
+    "rushlight/torch/linalg.pyi",
+    "rushlight/torch/special.pyi",
+    "rushlight/torch/fft.pyi",
+)
 TENSOR_STUB = "rushlight/core/tensor/tensor.pyi"
 OWN = ("rushlight", "rushlight.doctor", "rushlight.alias", "rushlight.compile")  # names that torch does not have
 _SPECIAL = re.compile(r"([\\*_\[\]<>#|$~{}])")
@@ -122,7 +127,11 @@ def _signatures(name: str, value: Any) -> list[str]:
         known = _stub(TENSOR_STUB).get(short)
     else:
         function = getattr(getattr(value, "record", None), "name", short)
-        known = next((s[short] for s in map(_stub, STUBS) if short in s and function), None) if _is_operator(value) else None
+        known = (
+            next((s[short] for s in map(_stub, STUBS) if short in s and function), None)
+            if _is_operator(value)
+            else None
+        )
     if known:
         return known
     try:
@@ -145,7 +154,9 @@ def _stub(path: str) -> dict[str, list[str]]:
                 del node.args.args[0]
             returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
             text = f"({ast.unparse(node.args)}){returns}"
-            found.setdefault(node.name, []).append(re.sub(r"\b_(int|bool|float|str|dtype|device|layout|complex)\b", r"\1", text))
+            found.setdefault(node.name, []).append(
+                re.sub(r"\b_(int|bool|float|str|dtype|device|layout|complex)\b", r"\1", text)
+            )
     return found
 
 
@@ -187,7 +198,9 @@ def _paragraphs(lines: list[str]) -> list[str]:
     out: list[str] = []
     while lines:
         match = _SECTION.fullmatch(lines[0])
-        size = next((i for i, line in enumerate(lines) if i and (_SECTION.fullmatch(line) or ">>>" in line[:8])), len(lines))
+        size = next(
+            (i for i, line in enumerate(lines) if i and (_SECTION.fullmatch(line) or ">>>" in line[:8])), len(lines)
+        )
         part, lines = lines[:size], lines[size:]
         if part[0].lstrip().startswith(">>>"):
             out.append(_fenced("pycon", part))
@@ -217,7 +230,9 @@ def _items(lines: list[str]) -> str:
         else:
             items.append(line.strip())
     named = [re.match(r"([\w*., ]+): (.*)", item, re.DOTALL) for item in items]
-    return "\n".join(f"- **{escaped(m[1])}**: {escaped(m[2])}" if m else f"- {escaped(i)}" for m, i in zip(named, items))
+    return "\n".join(
+        f"- **{escaped(m[1])}**: {escaped(m[2])}" if m else f"- {escaped(i)}" for m, i in zip(named, items)
+    )
 
 
 def _fenced(language: str, lines: list[str]) -> str:

@@ -21,6 +21,14 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {
-    "light_css_variables": {"color-brand-primary": "#a03d00", "color-brand-content": "#a03d00", "color-brand-visited": "#7a4a2b"},
-    "dark_css_variables": {"color-brand-primary": "#ffb066", "color-brand-content": "#ffb066", "color-brand-visited": "#d9a888"},
+    "light_css_variables": {
+        "color-brand-primary": "#a03d00",
+        "color-brand-content": "#a03d00",
+        "color-brand-visited": "#7a4a2b",
+    },
+    "dark_css_variables": {
+        "color-brand-primary": "#ffb066",
+        "color-brand-content": "#ffb066",
+        "color-brand-visited": "#d9a888",
+    },
 }

@@ -99,10 +99,19 @@ def _summary(module: str) -> str:
 
 
 def _page(module: str) -> str:
-    lines = [f"{ORPHAN}# {module}", "", "The names lead to torch's documentation.", "", "| name | here | |", "|---|---|---|"]
+    lines = [
+        f"{ORPHAN}# {module}",
+        "",
+        "The names lead to torch's documentation.",
+        "",
+        "| name | here | |",
+        "|---|---|---|",
+    ]
     for entry in entries(module):
         note = " ".join(entry.note.replace("|", "\\|").replace("<", "&lt;").split())
-        lines.append(f"| [{entry.name.removeprefix(module + '.')}]({torch_page(entry.name)}) | {entry.state} | {note} |")
+        lines.append(
+            f"| [{entry.name.removeprefix(module + '.')}]({torch_page(entry.name)}) | {entry.state} | {note} |"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -48,7 +48,9 @@ def slope() -> str:
         parts.append(_line([at(w - reach, w * w - 2 * w * reach), at(w + reach, w * w + 2 * w * reach)], "o"))
         x, y = at(w, w * w)
         parts.append(f'<circle class="b" cx="{x:.1f}" cy="{y:.1f}" r="5"/>')
-        parts.append(_text(x + (14 if w == 1 else -14), y + (22 if w == 1 else 0), f"slope {2 * w:g}", "" if w == 1 else "e"))
+        parts.append(
+            _text(x + (14 if w == 1 else -14), y + (22 if w == 1 else 0), f"slope {2 * w:g}", "" if w == 1 else "e")
+        )
         parts.append(_text(x, 270, f"{w:g}", "m s"))
     parts += [_text(560, 270, "w", "m"), _text(at(0, 0)[0] + 8, 30, "loss = w * w", "")]
     return _picture(600, 280, "The curve of w squared, with its tangents at 1 and 3", *parts).replace(
@@ -91,7 +93,11 @@ def detach() -> str:
         parts += [_box(x, 50, 100, 46, kind), _text(x + 50, 78, name)]
     parts += [_arrow(144, 66, 236), _arrow(344, 66, 456), _arrow(456, 84, 344, "o"), _arrow(236, 84, 144, "t")]
     parts += [_line([(182, 72), (206, 96)], "r"), _line([(206, 72), (182, 96)], "r")]
-    parts += [_text(400, 40, "values", "m s"), _text(400, 118, "gradients", "m s"), _text(194, 118, "cut by detach", "m s bad")]
+    parts += [
+        _text(400, 40, "values", "m s"),
+        _text(400, 118, "gradients", "m s"),
+        _text(194, 118, "cut by detach", "m s bad"),
+    ]
     return _picture(600, 135, "A graph that is cut at h", *parts)
 
 
@@ -100,10 +106,18 @@ def batches() -> str:
     parts = []
     for n in range(4):
         x = 20 + n * 92
-        parts += [_box(x, 120, 34, 44, "b"), _box(x + 38, 120, 34, 44, "a"), _text(x + 36, 184, f"batch {n + 1}", "m s")]
+        parts += [
+            _box(x, 120, 34, 44, "b"),
+            _box(x + 38, 120, 34, 44, "a"),
+            _text(x + 36, 184, f"batch {n + 1}", "m s"),
+        ]
         parts += [_box(x + 38, 96 - 20 * level, 34, 17, "a") for level in range(n + 1)]
     parts += [_arrow(392, 66, 450), _box(460, 36, 34, 77, "a"), _box(500, 120, 70, 44, "c")]
-    parts += [_text(535, 147, "step", "m"), _text(477, 28, ".grad of all four", "m s"), _text(20, 24, "each loss / 4", "s")]
+    parts += [
+        _text(535, 147, "step", "m"),
+        _text(477, 28, ".grad of all four", "m s"),
+        _text(20, 24, "each loss / 4", "s"),
+    ]
     parts.append(_text(20, 206, "blue: forward, orange: backward and what .grad holds after it", "s"))
     return _picture(600, 215, "Accumulation over four small batches", *parts)
 
