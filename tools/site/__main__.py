@@ -24,11 +24,13 @@ def build(target: Path) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Build into the folder that is named, or into build/site; 2 where the packages are missing."""
+    """Build into the folder that is named, or into build/site; 2 where the packages are missing (`--if-installed`: 0)."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    optional = "--if-installed" in arguments
+    arguments = [argument for argument in arguments if argument != "--if-installed"]
     if missing:
         print(f"missing: {', '.join(missing)}; install them by: pip install -e '.[docs]'", file=sys.stderr)
-        return 2
+        return 0 if optional else 2
     target = Path(arguments[0] if arguments else "build/site").resolve()
     start = time.perf_counter()
     status = build(target)

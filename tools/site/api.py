@@ -150,7 +150,7 @@ def _stub(path: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for node in ast.walk(ast.parse((ROOT / path).read_text())):
         if isinstance(node, ast.FunctionDef):
-            if node.args.args and node.args.args[0].arg in ("self", "cls"):
+            if path == TENSOR_STUB and node.args.args and node.args.args[0].arg in ("self", "cls"):
                 del node.args.args[0]
             returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
             text = f"({ast.unparse(node.args)}){returns}"

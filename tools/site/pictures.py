@@ -49,7 +49,7 @@ def slope() -> str:
         x, y = at(w, w * w)
         parts.append(f'<circle class="b" cx="{x:.1f}" cy="{y:.1f}" r="5"/>')
         parts.append(
-            _text(x + (14 if w == 1 else -14), y + (22 if w == 1 else 0), f"slope {2 * w:g}", "" if w == 1 else "e")
+            _text(x + (14 if w == 1 else -14), y + (6 if w == 1 else 0), f"slope {2 * w:g}", "" if w == 1 else "e")
         )
         parts.append(_text(x, 270, f"{w:g}", "m s"))
     parts += [_text(560, 270, "w", "m"), _text(at(0, 0)[0] + 8, 30, "loss = w * w", "")]
