@@ -1,7 +1,7 @@
 """`python -m tools.check [part ...]`: all that a change has to pass, as CI checks it.
 
-Parts: lint (ruff), types (pyright), tests (pytest, with the figures of `tools.house`), caps (`tools.caps`: what depends
-on the instruction set, as older processors compute it). Without a part: all of them, the quickest first. Goes on after a
+Parts: lint (ruff), types (pyright), site (`tools.site`, where its packages are installed), tests (pytest, with the figures
+of `tools.house`), caps (`tools.caps`: what depends on the instruction set, as older processors compute it). Without a part: all of them, the quickest first. Goes on after a
 part that fails, and exits with 1 in the end.
 """
 
@@ -14,6 +14,7 @@ import time
 PARTS = {
     "lint": [["ruff", "check", "."], ["ruff", "format", "--check", "."]],
     "types": [["pyright"]],
+    "site": [[sys.executable, "-m", "tools.site", "--if-installed"]],
     "tests": [["pytest"]],
     "caps": [[sys.executable, "-m", "tools.caps"]],
 }

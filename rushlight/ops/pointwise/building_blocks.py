@@ -69,6 +69,14 @@ def in_shared_order(kernel):
     return run
 
 
+_NUMBERS = np.generic, int, float  # what kernels may return for no dimensions
+
+
+def _single(b):
+    """An array, or a placeholder of one while a program is captured, as float32; numbers as they are."""
+    return b if isinstance(b, _NUMBERS) else b.astype(F32)
+
+
 def widened(kernel):
     """A kernel of several NumPy calls that works on 16-bit floats in float32, and rounds once at the end."""
 
@@ -76,8 +84,9 @@ def widened(kernel):
         d = a.dtype
         if d is F32 or d is F64 or d.itemsize != 2 or d.kind in "iu":
             return kernel(a, *rest)
-        rest = [b.astype(F32) if isinstance(b, np.ndarray) and b.dtype == d else b for b in rest]
-        return np.asanyarray(kernel(a.astype(F32), *rest)).astype(d)
+        rest = [_single(b) if getattr(b, "dtype", None) == d else b for b in rest]
+        r = kernel(a.astype(F32), *rest)
+        return (np.asanyarray(r) if isinstance(r, _NUMBERS) else r).astype(d)
 
     run.__name__, run.__doc__, run.__module__ = (
         kernel.__name__,
