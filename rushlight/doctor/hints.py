@@ -44,6 +44,7 @@ class _Seen:
 
 _FIRST = 128  # steps of optimizers, all of which are looked at
 _AGAIN, _OF = 16, 128  # later so many in a row, of so many
+_NEW = 32  # and so many after an optimizer has been made: perhaps for another loop
 
 
 class Hints:
@@ -61,7 +62,7 @@ class Hints:
         self.of_leaf = False
         self.in_step = False
         self.told: set[str] = set()
-        self.steps = 0
+        self.steps, self.until = 0, _FIRST
         self.is_looking = True
         self.look = 0  # counts the times that it has begun to look
 
@@ -100,7 +101,7 @@ class Hints:
         if self.in_step or (args and args[0] is not None) or kwargs.get("closure") is not None:
             return None
         self.steps += 1
-        looks = self.steps < _FIRST or self.steps % _OF < _AGAIN
+        looks = self.steps < self.until or self.steps % _OF < _AGAIN
         return self._around(optimizer, looks) if looks or self.is_looking else None
 
     @contextmanager
@@ -185,6 +186,10 @@ class Hints:
             if seen.added and any(p is seen.sample() for p in params):
                 seen.added = False
 
+    def optimizer_made(self, *values: Any) -> None:
+        """Look at what comes next."""
+        self.until = max(self.until, self.steps + _NEW)
+
     # ---------------------------------------------------------------------------------------------- all others
 
     @contextmanager
@@ -199,7 +204,7 @@ class Hints:
     def _nothing(self, *values: Any) -> None:
         pass
 
-    optimizer_made = grad_of_non_leaf = clipping = scaled = unscaling = scaler_updated = _nothing
+    grad_of_non_leaf = clipping = scaled = unscaling = scaler_updated = _nothing
     scheduler_made = scheduled = epoch_begins = batch = epoch_ends = mode_set = attribute_set = acts_by_mode = _nothing
     frozen = grad_mode_set = refused = differentiated = function_applied = _nothing
 

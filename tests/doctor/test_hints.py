@@ -86,3 +86,26 @@ def test_a_fault_that_begins_late(first, tmp_path):
     assert _run(path).count("GradientWarning") == 1
     path.write_text(HEAD.replace("range(4)", f"range({first + 160})") + body.replace(f"i < {first}", f"i != {first}"))
     assert _run(path) == ""
+
+
+@pytest.mark.parametrize("before", [150, 250])
+def test_another_loop_of_the_program(before, tmp_path):
+    """An optimizer that is made late is looked at from its first step on, whatever came before."""
+    path = tmp_path / "train.py"
+    path.write_text(f"""
+import torch
+
+def train(steps, clears):
+    m = torch.nn.Linear(2, 1)
+    o = torch.optim.SGD(m.parameters(), lr=0.1)
+    for _ in range(steps):
+        m(torch.ones(3, 2)).mean().backward()
+        o.step()
+        if clears:
+            o.zero_grad()
+
+train({before}, True)
+train(10, True)
+train(5, False)
+""")
+    assert _run(path).count("GradientWarning") == 1
