@@ -2617,11 +2617,11 @@ def is_signed(input: Tensor) -> _bool:
     ...
 
 def is_conj(input: Tensor) -> _bool:
-    """Whether the conjugate is still to be taken: never, conjugation is not lazy here."""
+    """Whether it is a conjugated view of other memory."""
     ...
 
 def is_neg(input: Tensor) -> _bool:
-    """Whether the negative is still to be taken: never, negation is not lazy here."""
+    """Whether it is a negated view of other memory."""
     ...
 
 def is_inference(input: Tensor) -> _bool:

@@ -29,8 +29,8 @@ def _predicate(name: str, doc: str, shown: str) -> None:
 _predicate("is_floating_point", "Whether the type is of floating-point numbers, also of 16 bits.", "True")
 _predicate("is_complex", "Whether the type is of complex numbers.", "False")
 _predicate("is_signed", "Whether the type has negative numbers.", "True")
-_predicate("is_conj", "Whether the conjugate is still to be taken: never, conjugation is not lazy here.", "False")
-_predicate("is_neg", "Whether the negative is still to be taken: never, negation is not lazy here.", "False")
+_predicate("is_conj", "Whether it is a conjugated view of other memory.", "False")
+_predicate("is_neg", "Whether it is a negated view of other memory.", "False")
 _predicate("is_inference", "Whether the tensor was made in inference mode.", "False")
 _predicate("numel", "The number of elements.", "2")
 

@@ -23,7 +23,7 @@ NAMES = {
     **dict.fromkeys(("from_dlpack", "to_dlpack"), "utils.dlpack"),
     **dict.fromkeys(("quantize_per_tensor", "dequantize", "int_repr", "q_scale", "q_zero_point"), "ops.quantized.tensor"),
     **dict.fromkeys(("fake_quantize_per_tensor_affine", "fake_quantize_per_channel_affine"), "ops.quantized.fake"),
-    "convolution": "ops.spatial.convolution",
+    "convolution": "ops.aten_forms",
     **dict.fromkeys(("ScriptDict", "ScriptList"), "torch.jit.containers"),
     "from_file": "core.tensor.typed_storage",
     **dict.fromkeys(("cudnn_is_acceptable", "is_distributed"), "core.tensor.memory_order"),

@@ -32,17 +32,16 @@ def castable(a: Array, new: np.dtype) -> np.ndarray:
     """
     if a.dtype.kind == "c":
         return a if new.kind in "cb" else castable(a.real, new)
-    if new.kind not in "iu" or a.dtype.kind not in "fV":
-        return a
-    if new.kind == "u" and new.itemsize == 4:
-        return _unsigned(a, _I32)
-    if new.itemsize == 1 and new.kind == "u" and a.dtype.itemsize == 8:
-        return _whole(a, _I64)
-    if _AS_X86:
-        return a
-    if new.itemsize < 8:
-        return _whole(a, _I32)
-    return _whole(a, _I64) if new.kind == "i" else _unsigned(a, _I64)
+    if new.kind == "u" and a.dtype.kind in "fV":
+        if new.itemsize == 4:
+            return _unsigned(a, _I32)
+        if new.itemsize == 1 and a.dtype.itemsize == 8:
+            return _whole(a, _I64)
+        if new.itemsize == 8 and not _AS_X86:
+            return _unsigned(a, _I64)
+    if not _AS_X86 and new.kind in "iu" and a.dtype.kind in "fV":
+        return _whole(a, _I64 if new.itemsize == 8 else _I32)
+    return a
 
 
 def _whole(a: np.ndarray, new: np.dtype) -> np.ndarray:

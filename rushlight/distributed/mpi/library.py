@@ -22,7 +22,7 @@ from ..reduce_op import RedOpType
 __all__ = ["Library", "installed", "library", "why_not"]
 
 THREAD_MULTIPLE = 3
-_STATUS_BYTES = 256  # more than any library's MPI_Status
+STATUS_BYTES = 256  # more than any library's MPI_Status
 
 # The arguments of the C functions: p buffer, n count, t type, o operation, i number, c communicator, N counts,
 # D distances, h the operation's request (which it returns)
@@ -37,8 +37,6 @@ _COLLECTIVES = {
     "Iallreduce": "ppntoch",
     "Ireduce": "ppntoich",
     "Ireduce_scatter": "ppNtoch",
-    "Isend": "pntiich",
-    "Irecv": "pntiich",
     "Ibarrier": "ch",
 }
 _TYPES = {
@@ -73,7 +71,6 @@ class Library:
         self.Handle = ctypes.c_int if MPI._sizeof(MPI.Comm) == 4 else ctypes.c_void_p
         self.version = MPI.Get_library_version().partition("\n")[0].rstrip("\0").strip()
         self.in_place = int(MPI.IN_PLACE)
-        self.status = ctypes.create_string_buffer(_STATUS_BYTES)
         self.large = hasattr(self.c, "MPI_Iallreduce_c")  # counts of 64 bits, MPI 4
         self.Count = ctypes.c_int64 if self.large else ctypes.c_int
         self.Distance = ctypes.c_ssize_t if self.large else ctypes.c_int

@@ -13,7 +13,7 @@ import threading
 import weakref
 
 from ..mesh import Mesh
-from .library import Library
+from .library import STATUS_BYTES, Library
 
 __all__ = ["Alarm", "Watch"]
 
@@ -37,7 +37,7 @@ class Alarm:
         self.waiting = False
         self._index = ctypes.c_int()
         self._where = ctypes.addressof(self._index)
-        self._status = ctypes.create_string_buffer(256)
+        self._status = ctypes.create_string_buffer(STATUS_BYTES)
         self._flag = ctypes.c_int()
         self._lock = threading.Lock()
         self._rung = True

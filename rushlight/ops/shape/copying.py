@@ -154,7 +154,8 @@ def _cast_method(name: str, d: dtypes.dtype) -> None:
     def f(self, memory_format=None):
         if memory_format is not None:
             return to(self, d, memory_format=memory_format)
-        return self if self._array.dtype is d.numpy or self.dtype is d else _to_copy(self, d)
+        kept = self._array.dtype is d.numpy or (type(self._array) is not np.ndarray and self.dtype is d)
+        return self if kept else _to_copy(self, d)
 
     f.__name__, f.__doc__ = name, f"The tensor as {d}."
     composite(name=name, method=True, function=False)(f)

@@ -118,10 +118,10 @@ def bind_forward(extern: Extern, binder: Probe) -> bool:
     x, w, y = (_as_images(r) for r in (x, w, y))
     weight, source = _taps_last(binder, w), _channels_last(binder, x)
     target = _channels_last(binder, y) if onto is not None else _for_result(binder, y)
-    unfolded, filters, positions = _room(binder, _count(x), sizes), w.shape[0], sizes.rows * sizes.columns
+    unfolded, filters, positions = _room(binder, x.shape[0], sizes), w.shape[0], sizes.rows * sizes.columns
     keep = float(bias is not None or onto is not None)
-    for first, count in _images_at_once(_count(x), sizes):
-        _launch(binder, _unfold(sizes), count * sizes.rows, unfolded, source, first * x.size // _count(x))
+    for first, count in _images_at_once(x.shape[0], sizes):
+        _launch(binder, _unfold(sizes), count * sizes.rows, unfolded, source, first * x.size // x.shape[0])
         rows = _rows(target, filters, first * positions, count * positions)
         if bias is not None:
             blas.repeat(binder, bias, rows)
@@ -143,13 +143,13 @@ def bind_backward_data(extern: Extern, binder: Probe) -> bool:
     x, w, g = (_as_images(r) for r in (x, w, g))
     weight, slopes = _taps_last(binder, w), _channels_last(binder, g)
     target = _for_result(binder, x)
-    unfolded, filters, positions = _room(binder, _count(x), sizes), w.shape[0], sizes.rows * sizes.columns
-    for first, count in _images_at_once(_count(x), sizes):
+    unfolded, filters, positions = _room(binder, x.shape[0], sizes), w.shape[0], sizes.rows * sizes.columns
+    for first, count in _images_at_once(x.shape[0], sizes):
         rows = _rows(slopes, filters, first * positions, count * positions)
         matrix = _rows(unfolded, sizes.taps, 0, count * positions)
         if not blas.multiply(binder, rows, weight, matrix, 1.0, 0.0, (0, 0, 0)):
             return False
-        _launch(binder, _fold(sizes), count * sizes.height, unfolded, target, first * x.size // _count(x))
+        _launch(binder, _fold(sizes), count * sizes.height, unfolded, target, first * x.size // x.shape[0])
     if target is not x:
         _copy(binder, x.permute(_LAST), _as_last(target, x))
     return True
@@ -167,10 +167,10 @@ def bind_backward_weights(extern: Extern, binder: Probe) -> bool:
         return False
     x, dw, g = (_as_images(r) for r in (x, dw, g))
     source, slopes = _channels_last(binder, x), _channels_last(binder, g)
-    unfolded, filters, positions = _room(binder, _count(x), sizes), dw.shape[0], sizes.rows * sizes.columns
+    unfolded, filters, positions = _room(binder, x.shape[0], sizes), dw.shape[0], sizes.rows * sizes.columns
     weight = binder.scratch((filters, sizes.taps), _F32)
-    for first, count in _images_at_once(_count(x), sizes):
-        _launch(binder, _unfold(sizes), count * sizes.rows, unfolded, source, first * x.size // _count(x))
+    for first, count in _images_at_once(x.shape[0], sizes):
+        _launch(binder, _unfold(sizes), count * sizes.rows, unfolded, source, first * x.size // x.shape[0])
         rows = _rows(slopes, filters, first * positions, count * positions).permute((1, 0))
         matrix = _rows(unfolded, sizes.taps, 0, count * positions)
         if not blas.multiply(binder, rows, matrix, weight, 1.0, float(first > 0), (0, 0, 0)):
@@ -181,13 +181,8 @@ def bind_backward_weights(extern: Extern, binder: Probe) -> bool:
         function = kernels.native(_column_sums(filters), 2, 1)
         blocks = -(-filters // kernels.lanes())
         places = binder.pointer(slopes), binder.pointer(dbias)
-        binder.launch(function, blocks, places, _count(x) * positions)
+        binder.launch(function, blocks, places, x.shape[0] * positions)
     return True
-
-
-def _count(images: Ref) -> int:
-    """How many images there are."""
-    return images.shape[0]
 
 
 def _launch(binder: Probe, emit, units: int, unfolded: Ref, images: Ref, offset: int) -> None:

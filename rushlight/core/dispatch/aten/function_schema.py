@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from .run import default_of
 from .schemas import Parameter, Schema
 
-__all__ = ["AliasInfo", "Argument", "FunctionSchema", "functions_schema"]
+__all__ = ["AliasInfo", "Argument", "FunctionSchema", "schema_of_own"]
 
 _MARK = re.compile(r"Tensor\(([a-z])(!?)(?: -> \*)?\)(\S*) ?(\w*)")
 _SHOWN_TYPES = {"Scalar": "number", "ScalarType": "int", "SymInt": "int", "MemoryFormat": "int", "Layout": "int"}
@@ -69,6 +69,6 @@ def _result(text: str) -> Argument:
     return Argument("", text.partition("(")[0] if mark else text, None, False, alias)
 
 
-def functions_schema(name: str, overload: str) -> Schema:
+def schema_of_own(name: str, overload: str) -> Schema:
     """The schema of an operator of Rushlight's own: any arguments, and a tensor."""
     return Schema(name, overload, (), "Tensor")

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...tensor.tensor import Tensor
 from ..op import OPS
-from .function_schema import FunctionSchema, functions_schema
+from .function_schema import FunctionSchema, schema_of_own
 from .run import run_record
 from .schemas import overloads
 
@@ -70,7 +70,7 @@ class OpOverload:
         for schema in overloads(self.overloadpacket.__name__):
             if schema.overload == self._overloadname:
                 return FunctionSchema(schema)
-        return FunctionSchema(functions_schema(self.overloadpacket.__name__, self._overloadname))
+        return FunctionSchema(schema_of_own(self.overloadpacket.__name__, self._overloadname))
 
     @property
     def is_view(self) -> bool:
