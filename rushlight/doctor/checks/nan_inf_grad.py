@@ -126,7 +126,7 @@ class NanInfGrad(Check):
         else:
             found = _first_in_backward(event, kept)
         node, said, what = found if found is not None else (None, "", "")
-        if not loss_is_finite and said == "is infinite" and name_of(node).partition(".")[0] in _GROWING:
+        if not loss_is_finite and node is not None and _has_overflowed(node, said, kept):
             self.doctor.emit("overflow", event)
             if event.explained:
                 return
@@ -245,6 +245,34 @@ def _first_in_forward(tape: Tape, kept: list, is_good: Callable[[np.ndarray], bo
         before = set(Tape([earliest[0]]).nodes)
         return _breaker([(node, saved) for node, saved in kept if node in before]) or earliest
     return earliest
+
+
+def _has_overflowed(node: Any, said: str, kept: list) -> bool:
+    """Whether huge numbers are why a node's result is not finite.
+
+    Infinity minus infinity is nan, and whether a sum meets it depends on the processor's order of adding: so nan counts
+    too where finite numbers have only been added, multiplied and moved.
+    """
+    if name_of(node).partition(".")[0] not in _GROWING:
+        return False
+    return said == "is infinite" or (said == "is nan" and _only_grows(node, kept))
+
+
+def _only_grows(node: Any, kept: list) -> bool:
+    before = set(Tape([node]).nodes)
+    for each, saved in kept:
+        if each not in before:
+            continue
+        op = getattr(each, "op", None)
+        if name_of(each).partition(".")[0] not in _GROWING and not (op is not None and op.view):
+            return False
+        values = saved if isinstance(saved, tuple) else ()
+        for name, value in zip(type(each).saved_names, values, strict=False):
+            i = op.signature.arrays.index(name) if op is not None and name in op.signature.arrays else -1
+            given = 0 <= i < len(each.edges) and each.edges[i] is None  # the program's data
+            if given and not all(map(_all_finite, _arrays((value,)))):
+                return False
+    return True
 
 
 def _breaker(kept: list) -> tuple[Any, str, str] | None:
