@@ -29,6 +29,7 @@ from ...backend.onednn.threads import get_num_threads
 from ...core import poison
 from ..ir.graph import is_dense, same_strides
 from ..lower.fast_math import serves
+from ..lower.llvm import pool
 from ..lower.llvm.engine import available
 from ..lower.update import BLOCK_WORDS, Kernel
 from .cache import Entry, Route
@@ -71,13 +72,12 @@ class NativeUpdate:
         self._threads = work // _PER_THREAD if work >= _PARALLEL and self._find_pool() else 1
 
     def _find_pool(self) -> bool:
-        """Write the addresses of the OpenMP pool's functions to the block, if there is a pool."""
-        import ctypes
-
+        """Write the addresses of the pool's functions to the block, if there is a pool."""
         if not library.available():
             return False
+        pool.install()
         names = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
-        self.block[7:] = [ctypes.cast(getattr(library.load(), name), ctypes.c_void_p).value or 0 for name in names]
+        self.block[7:] = [pool.address(name) for name in names]
         self._pool, self._usual = calls, get_num_threads()
         return True
 
