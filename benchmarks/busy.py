@@ -1,4 +1,4 @@
-"""`python -m benchmarks busy`: the training steps beside programs that spin, and on half the cores, against torch."""
+"""`python -m benchmarks busy`: the training steps next to programs that spin, and on half the cores, against torch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .paired import Runner, compare, installed, need_torch, ratio
 from .step_cases import CASES
 from .steps import VARIANTS, busy_share
 
-BESIDE = (1, 2)  # spinning processes
+SPINNING = (1, 2)  # spinning processes
 DEFAULT = ("rushlight", "rushlight.compile", "torch")
 MOST_OF_FREE = 1.3  # times the same variant's time on as many cores as the spinning processes leave free
 
@@ -40,7 +40,7 @@ class Result:
     times: dict[Load, dict[str, list[float]]]
     missing: dict[str, str]
 
-    def beside_torch(self, load: Load, variant: str) -> float | None:
+    def against_torch(self, load: Load, variant: str) -> float | None:
         """This variant's time as a multiple of the better of torch's two under the same load."""
         times = self.times[load]
         torch = [name for name in times if name.startswith("torch")]
@@ -49,7 +49,7 @@ class Result:
         better = min(torch, key=lambda name: statistics.median(times[name]))
         return ratio(times, variant, better)
 
-    def beside_free(self, load: Load, variant: str) -> float | None:
+    def against_free(self, load: Load, variant: str) -> float | None:
         """This variant's time as a multiple of its own on the cores that are free; None where none is."""
         alone = self.times.get(Load(self.cores - load.spinning), {})
         if not load.spinning or variant not in alone or variant not in self.times[load]:
@@ -78,7 +78,7 @@ def main(cases: list[str], variants: list[str], pairs: int, seconds: float, json
     results = []
     for case in cases or CASES:
         if (others := busy_share()) > 0.1:
-            print(f"\nWARNING: other programs keep the processors {others:.0%} busy, beside the loads that are meant")
+            print(f"\nWARNING: other programs keep the processors {others:.0%} busy, besides the loads that are meant")
         results.append(run_case(case, variants, pairs, seconds))
         print(table(results[-1]), flush=True)
         if json:
@@ -99,9 +99,9 @@ def own_cores() -> list[int]:
 
 
 def loads(cores: int) -> list[Load]:
-    """All cores with nothing beside, with each number of spinning processes; half the cores; those that are left free."""
-    fewer = {max(1, cores // 2), *(cores - n for n in BESIDE if n < cores)} - {cores}
-    return [Load(cores), *(Load(cores, n) for n in BESIDE), *(Load(n) for n in sorted(fewer, reverse=True))]
+    """All cores with nothing else, then with each number of spinning processes; half the cores; those that are left free."""
+    fewer = {max(1, cores // 2), *(cores - n for n in SPINNING if n < cores)} - {cores}
+    return [Load(cores), *(Load(cores, n) for n in SPINNING), *(Load(n) for n in sorted(fewer, reverse=True))]
 
 
 def run_case(case: str, variants: list[str], pairs: int, seconds: float) -> Result:
@@ -185,10 +185,10 @@ def table(result: Result) -> str:
     for load, times in result.times.items():
         lines.append(f"  {load.cores} cores, {load.spinning} spinning")
         for variant, seconds in times.items():
-            beside, free = result.beside_torch(load, variant), result.beside_free(load, variant)
+            torch, free = result.against_torch(load, variant), result.against_free(load, variant)
             ours = not variant.startswith("torch")
-            late = ours and ((beside or 0) > 1 or (free or 0) > MOST_OF_FREE)
-            cells = "".join(f"{'-' if x is None else format(x, '.2f'):>10}" for x in (beside, free))
+            late = ours and ((torch or 0) > 1 or (free or 0) > MOST_OF_FREE)
+            cells = "".join(f"{'-' if x is None else format(x, '.2f'):>10}" for x in (torch, free))
             lines.append(f"    {variant:<30}{statistics.median(seconds) * 1e3:>10.3f}{cells}{'  <' if late else ''}")
     return "\n".join(lines + [f"  - {variant}: {why}" for variant, why in result.missing.items()])
 

@@ -32,14 +32,14 @@ def result():
 
 
 def test_ratios():
-    """The better of torch's two; own time on as many cores as are free, which is none beside two."""
+    """The better of torch's two; own time on as many cores as are free, which is none with two."""
     found = result()
-    assert found.beside_torch(Load(2), "rushlight") == 0.5
-    assert found.beside_torch(Load(2, 1), "rushlight") == 2
-    assert found.beside_torch(Load(2, 2), "rushlight") is None
-    assert found.beside_free(Load(2, 1), "rushlight") == 1.5
-    assert found.beside_free(Load(2), "rushlight") is None
-    assert found.beside_free(Load(2, 2), "rushlight") is None
+    assert found.against_torch(Load(2), "rushlight") == 0.5
+    assert found.against_torch(Load(2, 1), "rushlight") == 2
+    assert found.against_torch(Load(2, 2), "rushlight") is None
+    assert found.against_free(Load(2, 1), "rushlight") == 1.5
+    assert found.against_free(Load(2), "rushlight") is None
+    assert found.against_free(Load(2, 2), "rushlight") is None
 
 
 def test_table_marks_what_is_above_its_bound():
