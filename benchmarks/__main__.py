@@ -1,8 +1,8 @@
-"""Measurements of Rushlight against torch. `python -m benchmarks eager|operators|imports|cifar10|steps|doctor|scale`; torch is optional."""
+"""Measurements of Rushlight against torch. `python -m benchmarks eager|operators|imports|cifar10|steps|busy|doctor|scale`; torch is optional."""
 
 import argparse
 
-from . import cifar10, doctor, eager, imports, operators, scale, steps
+from . import busy, cifar10, doctor, eager, imports, operators, scale, steps
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Rushlight against torch, in one run.")
 commands = parser.add_subparsers(dest="command", required=True)
@@ -16,6 +16,7 @@ commands.add_parser("doctor", help=doctor.__doc__).add_argument(
 )
 operators.add_options(commands.add_parser("operators", help=operators.__doc__))
 steps.add_options(commands.add_parser("steps", help=steps.__doc__))
+busy.add_options(commands.add_parser("busy", help=busy.__doc__))
 scale.add_options(commands.add_parser("scale", help=scale.__doc__))
 
 if __name__ == "__main__":
@@ -26,6 +27,7 @@ if __name__ == "__main__":
         "imports": imports,
         "cifar10": cifar10,
         "steps": steps,
+        "busy": busy,
         "doctor": doctor,
         "scale": scale,
     }
