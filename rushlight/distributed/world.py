@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 from datetime import timedelta
 from itertools import count
@@ -10,6 +11,7 @@ from multiprocessing.util import Finalize
 from typing import Any
 
 from ..core.device import devices
+from . import handshake
 from .mesh import Mesh
 from .mpi import launched
 from .mpi import library as mpi_library
@@ -59,7 +61,7 @@ class _World:
     default: ProcessGroup | None = None
     groups: dict[str, ProcessGroup] = {}
     names = count(1)
-    starts = count()
+    starts: Counter[Any] = Counter()  # default groups for which this process has met others, by where
     store: Store | None = None
     mpi: MpiWorld | None = None
     hook = False  # whether the end of the process has been taken care of
@@ -265,6 +267,8 @@ def init_process_group(
     name = _checked_backend(backend)
     devices.check(device_id)
     limit = default_pg_timeout if timeout is None else timeout
+    place = (store or init_method, world_size, *map(os.environ.get, ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")))
+    number = _World.starts[place]
     if pg_options is not None:
         raise NotImplementedError("init_process_group(pg_options=...) is not implemented")
     if store is not None:
@@ -275,11 +279,12 @@ def init_process_group(
     else:
         if init_method in (None, "env://") and rank < 0:
             launched.enter()
-        store, rank, world_size = next(iter(rendezvous(init_method or "env://", rank, world_size, timeout=limit)))
+        with handshake.starting(number):
+            store, rank, world_size = next(iter(rendezvous(init_method or "env://", rank, world_size, timeout=limit)))
         store.set_timeout(limit)
     if not 0 <= rank < world_size:
         raise ValueError(f"rank {rank} is not one of {world_size} processes")
-    number = next(_World.starts)
+    _World.starts[place] += 1
     mesh = Mesh(PrefixStore(f"default_pg/{number}", store), rank, world_size, limit)
     try:
         _remove_file(store, world_size)
