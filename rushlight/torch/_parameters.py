@@ -137,9 +137,6 @@ _NAMES = {
     "(device_type='cpu', torch_include_dirs=True)": "utils.cpp_extension.include_paths",
     "(device_type='cpu', torch_include_dirs=True, cross_target_platform=None)": "utils.cpp_extension.library_paths",
     "(**options)": "utils.cpp_extension.BuildExtension.with_options",
-    "(parent_pg=None, split_ranks=None, timeout=None, pg_options=None, group_desc=None, backend=None)":
-        "distributed.split_group",
-    "(reduceOp)": "distributed.supports_complex",
     "(rank=0, skip=0, timeout_s=3600)": "distributed.breakpoint",
     "(path, _extension_registry=None)": "distributed.checkpoint.FileSystemReader",
     "(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, process_group=None, no_dist=False)":

@@ -337,8 +337,6 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
         message=NO_EXTENSIONS.message.replace("{name}", "BuildExtension")), {"with_options": "The command with options."}),
     ("distributed", "function", NOT_IN_DISTRIBUTED, {
         "init_device_mesh": ": there are no device meshes",
-        "split_group": "; use new_group",
-        "supports_complex": "",
         "breakpoint": "",
     }),
     ("distributed", "module", MODULE, {
