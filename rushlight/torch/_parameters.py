@@ -156,11 +156,6 @@ _NAMES = {
     "(offload_to_cpu=False, _use_dtensor=False)": "distributed.fsdp.ShardedStateDictConfig",
     "(module, method_name)": "distributed.fsdp.register_fsdp_forward_method",
     "(optimizer_class, params_rref, *args, **kwargs)": "distributed.optim.DistributedOptimizer",
-    "(optim, averager)": "distributed.optim.PostLocalSGDOptimizer",
-    (
-        "(params, optimizer_class, process_group=None, parameters_as_bucket_view=False, overlap_with_ddp=False, "
-        "**defaults)"
-    ): "distributed.optim.ZeroRedundancyOptimizer",
     (
         "(*, num_worker_threads=16, rpc_timeout=60.0, init_method='env://', device_maps=None, devices=None, "
         "_transports=None, _channels=None)"

@@ -343,7 +343,6 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
         "checkpoint": "checkpoints that several processes write. " + _OWN_NAMES,
         "device_mesh": "processes in a grid. " + _OWN_NAMES,
         "fsdp": "parameters that are spread over processes. " + _OWN_NAMES,
-        "optim": "optimizers whose state is spread over processes. " + _OWN_NAMES,
         "tensor.parallel": "layers that are spread over processes. " + _OWN_NAMES,
     }),
     ("distributed.checkpoint", "class", NOT_DISTRIBUTED, "FileSystemReader FileSystemWriter async_save load save"),
@@ -352,7 +351,7 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
      "FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel LocalStateDictConfig MixedPrecision "
      "MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig ShardedOptimStateDictConfig ShardedStateDictConfig "
      "ShardingStrategy StateDictConfig StateDictType fully_shard register_fsdp_forward_method"),
-    ("distributed.optim", "class", NOT_DISTRIBUTED, "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer"),
+    ("distributed.optim", "class", NOT_DISTRIBUTED, "DistributedOptimizer"),
     ("distributed.rpc", "class", NOT_DISTRIBUTED, "BackendType RRef TensorPipeRpcBackendOptions WorkerInfo "
      "get_worker_info init_rpc remote rpc_async rpc_sync shutdown"),
     ("distributed.tensor", "class", NOT_DISTRIBUTED, "DTensor DeviceMesh distribute_module distribute_tensor "
