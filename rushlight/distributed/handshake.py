@@ -192,7 +192,7 @@ def admit(connection: socket.socket, key: bytes, judge: Any) -> dict[str, Any] |
     """The server's part: the introduction of a client that has proved to know the key, and None for any other.
 
     `judge(introduction)` returns '' or why this client, although it knows the key, is refused for good. It raises NotYet
-    where the client shall come again.
+    where the client is to come again.
     """
     deadline = time.monotonic() + HELLO_S
     try:

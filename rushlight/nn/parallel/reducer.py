@@ -162,7 +162,9 @@ class Reducer:
     def _begin_by_hook(self, bucket: Bucket, flat: np.ndarray) -> Callable[[], Any]:
         """Let the program's hook begin to combine the gradients; what waits for its result."""
         with no_grad():
-            view = GradBucket(self.buckets.index(bucket), len(self.buckets), bucket.gradients, bucket.parameters)
+            gradients = bucket.gradients
+            assert gradients is not None
+            view = GradBucket(self.buckets.index(bucket), len(self.buckets), gradients, bucket.parameters)
             future = self.hook(self.hook_state, view)  # type: ignore[misc]
         if not hasattr(future, "wait"):
             raise TypeError(f"a communication hook has to return a future of a tensor, not {type(future).__name__}")
