@@ -114,6 +114,15 @@ def test_the_launcher(tmp_path, word, status):
         assert [(logs / f"{rank}.log").read_text() for rank in (0, 1)] == ["work 0 2 3.0\n", "work 1 2 3.0\n"]
 
 
+def test_the_command_torchrun(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, "-c", "from rushlight.cli import torchrun; torchrun()", "--standalone", "--tee", "1"]
+    command += ["--nproc-per-node", "2", "--log-dir", str(tmp_path), str(tmp_path / "script.py"), "work"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["[default0]:work 0 2 3.0", "[default1]:work 1 2 3.0"]
+
+
 ORPHAN = """
 import fcntl, os, sys, time
 file = open(sys.argv[1] + os.environ["RANK"], "w")
