@@ -4,7 +4,7 @@ import argparse
 
 from ..torch.utils.collect_env import print_environment, version
 
-__all__ = ["main", "torchrun"]
+__all__ = ["main"]
 
 
 def main(argv=None):
@@ -30,15 +30,6 @@ def main(argv=None):
     else:
         _parser().print_help()
     return 0
-
-
-def torchrun(argv=None):
-    """The command `torchrun`: torch's launcher, whose processes run with Rushlight in torch's place."""
-    from ..alias import install
-    from ..distributed.run import main as launch
-
-    install()
-    launch(argv)
 
 
 def _parser():

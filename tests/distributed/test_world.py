@@ -116,7 +116,7 @@ def test_the_launcher(tmp_path, word, status):
 
 def test_the_command_torchrun(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
-    command = [sys.executable, "-c", "from rushlight.cli import torchrun; torchrun()", "--standalone", "--tee", "1"]
+    command = [sys.executable, "-c", "from rushlight.cli.torchrun import main; main()", "--standalone", "--tee", "1"]
     command += ["--nproc-per-node", "2", "--log-dir", str(tmp_path), str(tmp_path / "script.py"), "work"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
