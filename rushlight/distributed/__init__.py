@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.dispatch import extension_points as _extension_points
 from ..nn.parallel.grad_bucket import GradBucket
-from . import collectives, errors, objects, world
+from . import collectives, debug_level, errors, objects, world
+from .coalescing import _coalescing_manager  # noqa: F401
 from .collectives import *  # noqa: F403
+from .debug_level import *  # noqa: F403
 from .errors import *  # noqa: F403
 from .objects import *  # noqa: F403
 from .process_group import ProcessGroup
-from .reduce_op import RedOpType, ReduceOp
+from .reduce_op import RedOpType, ReduceOp, supports_complex
 from .rendezvous import register_rendezvous_handler, rendezvous
 from .store import FileStore, HashStore, PrefixStore, Store, TCPStore
 from .work import Future, Work
@@ -47,17 +49,21 @@ __all__ = [
     "reduce_op",
     "register_rendezvous_handler",
     "rendezvous",
+    "supports_complex",
     "world",
 ]
 __all__ += collectives.__all__
+__all__ += debug_level.__all__
 __all__ += errors.__all__
 __all__ += objects.__all__
 __all__ += world.__all__
 
 
+_LATER = ("_functional_collectives", "algorithms", "constants", "distributed_c10d", "nn", "optim", "rpc")
+
 if not TYPE_CHECKING:  # else every name would be one of the module's
 
     def __getattr__(name: str) -> Any:
-        if name in ("algorithms", "distributed_c10d", "rpc"):
+        if name in _LATER:
             return import_module(f".{name}", __name__)
         raise AttributeError(f"module 'torch.distributed' has no attribute {name!r}: Rushlight does not have it")

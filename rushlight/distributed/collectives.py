@@ -131,6 +131,8 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
     if _is_outside(group, "all_reduce"):
         return None
     array, pg = _array(tensor, "tensor"), group_of(group)
+    if pg.coalescing is not None:
+        return _later(pg, all_reduce, op, tensor)
     kind, key = check_op(op, array.dtype), pg.key()
     return _finish(pg, lambda: _write(tensor, pg.all_reduce(key, array, kind), "all_reduce"), async_op, [tensor])
 
@@ -164,13 +166,26 @@ def all_reduce_coalesced(
     if _is_outside(group, "all_reduce_coalesced"):
         return None
     arrays, pg = _arrays(tensors, "tensors"), group_of(group)
-    calls = [(t, a, check_op(op, a.dtype), pg.key()) for t, a in zip(tensors, arrays, strict=True)]
+    by_type: dict[np.dtype, list[tuple[Tensor, np.ndarray]]] = {}
+    for tensor, array in zip(tensors, arrays, strict=True):
+        by_type.setdefault(array.dtype, []).append((tensor, array))
+    calls = [(pairs, check_op(op, dtype), pg.key()) for dtype, pairs in by_type.items()]
 
     def task() -> None:
-        for tensor, array, kind, key in calls:
-            _write(tensor, pg.all_reduce(key, array, kind), "all_reduce_coalesced")
+        for pairs, kind, key in calls:
+            total, at = pg.all_reduce(key, np.concatenate([array.reshape(-1) for _, array in pairs]), kind), 0
+            for tensor, array in pairs:
+                _write(tensor, total[at : at + array.size], "all_reduce_coalesced")
+                at += array.size
 
     return _finish(pg, task, async_op, tensors)
+
+
+def _later(pg: ProcessGroup, *call: Any) -> Work:
+    """Leave a call to the end of `_coalescing_manager`; no work, since the manager has it."""
+    assert pg.coalescing is not None
+    pg.coalescing.append(call)
+    return Work(lambda: None, None, lambda run: run())
 
 
 # ---------------------------------------------------------------------------------------------- lists of tensors
@@ -205,6 +220,8 @@ def all_gather_into_tensor(
             f"all_gather_into_tensor: the output has {output.size} elements of {output.dtype}, but {pg.size()} inputs of "
             f"{array.size} elements of {array.dtype} go into it"
         )
+    if pg.coalescing is not None:
+        return _later(pg, all_gather_into_tensor, None, output_tensor, input_tensor)
     key = pg.key()
 
     def task() -> None:
@@ -313,6 +330,8 @@ def reduce_scatter_tensor(
         raise RuntimeError(
             f"input tensor must be the same size as output size times world size: {whole.size}, {array.size}, {pg.size()}"
         )
+    if pg.coalescing is not None:
+        return _later(pg, reduce_scatter_tensor, op, output, input)
     kind, key = check_op(op, array.dtype), pg.key()
     parts = np.split(np.ascontiguousarray(whole).reshape(-1), pg.size())
 

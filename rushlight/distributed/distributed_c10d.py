@@ -4,11 +4,12 @@ from typing import Any
 
 from .. import distributed
 from . import *  # noqa: F403
+from .coalescing import _coalescing_manager
 from .collectives import _all_gather_base, _reduce_scatter_base
 from .world import GroupMember
 from .world import default_group as _get_default_group
 
-__all__ = ["GroupMember", "_all_gather_base", "_get_default_group", "_reduce_scatter_base"]
+__all__ = ["GroupMember", "_all_gather_base", "_coalescing_manager", "_get_default_group", "_reduce_scatter_base"]
 __all__ += distributed.__all__
 
 

@@ -20,18 +20,37 @@ import struct
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any
 
 from .errors import DistNetworkError
 
-__all__ = ["HELLO_S", "admit", "greet", "introduction", "job_key", "job_name", "receive_exactly", "same_job"]
+__all__ = [
+    "HELLO_S",
+    "NotYet",
+    "admit",
+    "greet",
+    "introduction",
+    "job_key",
+    "job_name",
+    "receive_exactly",
+    "same_job",
+    "same_start",
+    "starting",
+]
 
 HELLO_S = 10.0  # for the whole handshake
 MAGIC = b"rushlt-2"
 _NONCE, _PROOF = 32, 32
 _LIMIT = 4096  # bytes of an introduction or a refusal
 _CHUNK = 1 << 20
+_start: ContextVar[int | None] = ContextVar("start", default=None)
+
+
+class NotYet(Exception):
+    """A client is welcome at this address, but not to this server: it comes again."""
 
 
 # ---------------------------------------------------------------------------------------------- identity
@@ -116,13 +135,29 @@ def job_name() -> str:
 def introduction() -> dict[str, Any]:
     """What a process says of itself."""
     command = " ".join(sys.argv)[:200] or sys.executable
-    return {"job": job_name(), "host": socket.gethostname(), "pid": os.getpid(), "command": command}
+    who = {"job": job_name(), "host": socket.gethostname(), "pid": os.getpid(), "command": command}
+    return {**who, "start": _start.get()}
+
+
+@contextmanager
+def starting(number: int) -> Iterator[None]:
+    """Within the context, this process introduces itself as one that makes its default group number `number`."""
+    token = _start.set(number)
+    try:
+        yield
+    finally:
+        _start.reset(token)
 
 
 def described(who: dict[str, Any]) -> str:
     """`introduction` in words."""
     job = f"job {who.get('job')!r}" if who.get("job") else "a job without a name"
     return f"process {who.get('pid')} on {who.get('host')} ({who.get('command')}) of {job}"
+
+
+def same_start(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two introductions may be of one default group: those that are made for no group may be."""
+    return None in (one.get("start"), other.get("start")) or one["start"] == other["start"]
 
 
 def same_job(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -156,7 +191,8 @@ def greet(connection: socket.socket, key: bytes, who: dict[str, Any], deadline: 
 def admit(connection: socket.socket, key: bytes, judge: Any) -> dict[str, Any] | None:
     """The server's part: the introduction of a client that has proved to know the key, and None for any other.
 
-    `judge(introduction)` returns '' or why this client, although it knows the key, is refused.
+    `judge(introduction)` returns '' or why this client, although it knows the key, is refused for good. It raises NotYet
+    where the client is to come again.
     """
     deadline = time.monotonic() + HELLO_S
     try:
@@ -173,7 +209,7 @@ def admit(connection: socket.socket, key: bytes, judge: Any) -> dict[str, Any] |
         refusal = judge(who).encode()[:_LIMIT]
         connection.sendall(struct.pack("!H", len(refusal)) + refusal)
         connection.settimeout(None)
-    except (EOFError, OSError, ValueError):
+    except (EOFError, OSError, ValueError, NotYet):
         return None
     return None if refusal else who
 

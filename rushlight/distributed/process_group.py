@@ -15,7 +15,6 @@ first calls, in each thousandth, and in one that takes long. The words of these 
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 import zlib
@@ -29,6 +28,7 @@ import numpy as np
 
 from rushlight.core.dispatch.mode import emit_event, thread
 
+from .debug_level import DebugLevel, get_debug_level
 from .errors import DistBackendError
 from .ledger import REMEMBERED
 from .mesh import Mesh
@@ -75,7 +75,8 @@ class ProcessGroup:
         self._untold: dict[int, dict[bytes, bytes]] = {}  # rank: the calls (by key) that it has not heard of yet
         self._telling = threading.Lock()
         self._line = Line()
-        self._compares_all = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL"
+        self.splits = count()  # calls of `split_group`
+        self.coalescing: list[tuple[Any, ...]] | None = None  # calls that `_coalescing_manager` makes together
         self._made = self._checksum = 0  # of calls by MPI: how many, and what they were since they were compared
         self.wire: Wire | None = None
         if world is not None and len(ranks) > 1 and self._rank >= 0:
@@ -126,7 +127,7 @@ class ProcessGroup:
     def _agree(self, key: bytes, call: str, timeout: timedelta | None = None) -> Call:
         """Begin a call by MPI. Where it is one of those that are compared, wait until all others have begun the same."""
         self._made += 1
-        compared = self._compares_all or self._made <= _FIRST or self._made % _EACH == 0
+        compared = get_debug_level() is DebugLevel.DETAIL or self._made <= _FIRST or self._made % _EACH == 0
         if compared and self._checksum:
             call += f" after other calls ({self._checksum:08x})"
             self._checksum = 0

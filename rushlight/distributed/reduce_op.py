@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["RedOpType", "ReduceOp", "combine"]
+__all__ = ["RedOpType", "ReduceOp", "combine", "supports_complex"]
 
 
 class RedOpType(IntEnum):
@@ -67,6 +67,11 @@ def check_op(op: Any, dtype: np.dtype) -> RedOpType:
     if op is RedOpType.AVG and dtype.kind in "iub":
         raise RuntimeError("result type Float can't be cast to the desired output type Int: ReduceOp.AVG of integers")
     return op
+
+
+def supports_complex(reduceOp: Any) -> bool:
+    """Whether torch reduces complex numbers so: sums and averages."""
+    return reduceOp in (RedOpType.SUM, RedOpType.AVG, RedOpType.PREMUL_SUM)
 
 
 def combine(op: RedOpType, arrays: list[np.ndarray]) -> np.ndarray:

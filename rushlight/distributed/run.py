@@ -16,6 +16,8 @@ import sys
 import time
 from typing import Any
 
+from .process_output import Output, streams_of
+
 __all__ = ["get_args_parser", "main", "parse_args", "run"]
 
 _POLL_S = 0.05
@@ -37,8 +39,10 @@ def get_args_parser() -> argparse.ArgumentParser:
     add("--rdzv-id", "--rdzv_id", default="none", help="a name of the run: processes of another name are refused")
     add("--max-restarts", "--max_restarts", type=int, default=0, help="how often to start all again after a failure")
     add("--log-dir", "--log_dir", default=None, help="a folder for what each process prints")
-    add("--tee", default="0", help=argparse.SUPPRESS)
-    add("--redirects", default="0", help=argparse.SUPPRESS)
+    add(
+        "-t", "--tee", default="0", help="streams to show and to write to files: 1 stdout, 2 stderr, 3 both, or 0:1,1:3"
+    )
+    add("-r", "--redirects", default="0", help="streams to write to files")
     add("-m", "--module", action="store_true", help="the program is a module's name")
     add("--no-python", "--no_python", action="store_true", help="the program is no Python program")
     add("--use-env", "--use_env", action="store_true", help=argparse.SUPPRESS)
@@ -59,8 +63,10 @@ def main(args: list[str] | None = None) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Start the processes and wait for them. Raises SystemExit where one failed."""
-    if args.tee != "0" or args.redirects != "0":
-        raise NotImplementedError("torch.distributed.run: --tee and --redirects are not implemented; use --log-dir")
+    if ":" in str(args.nnodes) and len(set(str(args.nnodes).split(":"))) > 1:
+        raise NotImplementedError(
+            "torch.distributed.run: --nnodes MIN:MAX is not implemented; give the number of machines"
+        )
     if args.rdzv_backend not in ("static", "c10d"):
         raise NotImplementedError(f"torch.distributed.run: --rdzv-backend {args.rdzv_backend} is not implemented")
     for attempt in range(args.max_restarts + 1):
@@ -73,24 +79,22 @@ def run(args: argparse.Namespace) -> None:
 def _run_once(args: argparse.Namespace, attempt: int) -> int:
     local_size, environment = _environment(args, attempt)
     processes: list[Any] = []
-    logs: list[Any] = []
+    outputs: list[Output] = []
     try:
         for local_rank in range(local_size):
             own = {**environment, "LOCAL_RANK": str(local_rank), "RANK": str(_rank(args, local_size, local_rank))}
             own["ROLE_RANK"] = own["RANK"]
-            log = _log(args, own["RANK"])
-            logs.append(log)
+            chosen = (streams_of(text, local_rank) for text in (args.redirects, args.tee))
+            outputs.append(Output(args.log_dir, own["RANK"], local_rank, *chosen))
             processes.append(
-                subprocess.Popen(
-                    _command(args), env=own, stdout=log, stderr=log and subprocess.STDOUT, preexec_fn=_ends_with_parent
-                )
+                subprocess.Popen(_command(args), env=own, preexec_fn=_ends_with_parent, **outputs[-1].arguments)
             )
+            outputs[-1].begin(processes[-1])
         return _wait(processes)
     finally:
         _end(processes)
-        for log in logs:
-            if log is not None:
-                log.close()
+        for output in outputs:
+            output.end()
 
 
 _PR_SET_PDEATHSIG = 1
@@ -146,13 +150,6 @@ def _free_port() -> int:
 def _command(args: argparse.Namespace) -> list[str]:
     python = [] if args.no_python else [sys.executable, "-u", *(["-m"] if args.module else [])]
     return [*python, args.training_script, *args.training_script_args]
-
-
-def _log(args: argparse.Namespace, rank: str) -> Any:
-    if args.log_dir is None:
-        return None
-    os.makedirs(args.log_dir, exist_ok=True)
-    return open(os.path.join(args.log_dir, f"{rank}.log"), "wb")
 
 
 def _wait(processes: list[Any]) -> int:

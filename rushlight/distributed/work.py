@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-__all__ = ["Future", "Line", "Work"]
+__all__ = ["Future", "Line", "Work", "completed"]
 
 
 class Work:
@@ -185,6 +185,11 @@ class Future:
             return returned[0]
 
         return Future(following, value)
+
+
+def completed(value: Any) -> Future:
+    """A future whose value is there."""
+    return Future(Work(lambda: None, value, lambda run: run()))
 
 
 class Receipt(Work):

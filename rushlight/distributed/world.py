@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 from datetime import timedelta
 from itertools import count
@@ -10,6 +11,7 @@ from multiprocessing.util import Finalize
 from typing import Any
 
 from ..core.device import devices
+from . import handshake
 from .mesh import Mesh
 from .mpi import launched
 from .mpi import library as mpi_library
@@ -47,6 +49,7 @@ __all__ = [
     "new_group",
     "new_subgroups",
     "new_subgroups_by_enumeration",
+    "split_group",
 ]
 
 default_pg_timeout = timedelta(seconds=1800)
@@ -59,7 +62,8 @@ class _World:
     default: ProcessGroup | None = None
     groups: dict[str, ProcessGroup] = {}
     names = count(1)
-    starts = count()
+    local: Counter[tuple[int, ...]] = Counter()  # groups that their members alone have made
+    starts: Counter[Any] = Counter()  # default groups for which this process has met others, by where
     store: Store | None = None
     mpi: MpiWorld | None = None
     hook = False  # whether the end of the process has been taken care of
@@ -265,6 +269,8 @@ def init_process_group(
     name = _checked_backend(backend)
     devices.check(device_id)
     limit = default_pg_timeout if timeout is None else timeout
+    place = (store or init_method, world_size, *map(os.environ.get, ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")))
+    number = _World.starts[place]
     if pg_options is not None:
         raise NotImplementedError("init_process_group(pg_options=...) is not implemented")
     if store is not None:
@@ -275,11 +281,12 @@ def init_process_group(
     else:
         if init_method in (None, "env://") and rank < 0:
             launched.enter()
-        store, rank, world_size = next(iter(rendezvous(init_method or "env://", rank, world_size, timeout=limit)))
+        with handshake.starting(number):
+            store, rank, world_size = next(iter(rendezvous(init_method or "env://", rank, world_size, timeout=limit)))
         store.set_timeout(limit)
     if not 0 <= rank < world_size:
         raise ValueError(f"rank {rank} is not one of {world_size} processes")
-    number = next(_World.starts)
+    _World.starts[place] += 1
     mesh = Mesh(PrefixStore(f"default_pg/{number}", store), rank, world_size, limit)
     try:
         _remove_file(store, world_size)
@@ -339,6 +346,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     if hasattr(_World.store, "close"):
         _World.store.close()  # type: ignore[union-attr]
     _World.default, _World.store, _World.groups, _World.names = None, None, {}, count(1)
+    _World.local = Counter()
 
 
 def _leave() -> None:
@@ -363,11 +371,11 @@ def new_group(
 ) -> Any:
     """A group of some of the processes (None: of all). Every process has to call this, in the same order.
 
+    use_local_synchronization: only the members call this.
+
     Returns `GroupMember.NON_GROUP_MEMBER` where this process is not among them.
     """
     world = default_group()
-    if use_local_synchronization:
-        raise NotImplementedError("new_group(use_local_synchronization=True) is not implemented: call it everywhere")
     if pg_options is not None:
         raise NotImplementedError("new_group(pg_options=...) is not implemented")
     devices.check(device_id)
@@ -380,10 +388,64 @@ def new_group(
     if len(set(members)) < len(members) or any(not 0 <= r < world.size() for r in members):
         raise ValueError(f"The new group's rank should be within the world_size set by init_process_group: {members}")
     name = world.backend if backend is None else _checked_backend(backend)
-    number, limit = str(next(_World.names)), world.timeout if timeout is None else timeout
+    limit = world.timeout if timeout is None else timeout
+    if use_local_synchronization:
+        if world.rank() not in members:
+            return None  # as in torch
+        place = tuple(members)
+        _World.local[place] += 1
+        number = f"{'-'.join(map(str, place))}:{_World.local[place]}"
+    else:
+        number = str(next(_World.names))
     if world.rank() not in members:
         return GroupMember.NON_GROUP_MEMBER
     return _registered(ProcessGroup(world.mesh, members, number, name, limit, group_desc or "", _World.mpi))
+
+
+def split_group(
+    parent_pg: ProcessGroup | None = None,
+    split_ranks: list[list[int]] | None = None,
+    timeout: timedelta | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+    backend: str | None = None,
+) -> ProcessGroup | None:
+    """The one of several groups, given by ranks of the parent, to which this process belongs; None where it is in none.
+
+    Every process of the parent has to call this, and no other one.
+    """
+    parent = group_of(parent_pg)
+    if not split_ranks:
+        raise ValueError("split_ranks cannot be None or empty")
+    if pg_options is not None:
+        raise NotImplementedError("split_group(pg_options=...) is not implemented")
+    everyone = [rank for ranks in split_ranks for rank in ranks]
+    if len(set(everyone)) < len(everyone) or not all(0 <= rank < parent.size() for rank in everyone):
+        raise ValueError(f"split_ranks: each rank of the parent, 0 to {parent.size() - 1}, at most once: {split_ranks}")
+    if backend is not None and _checked_backend(backend) != parent.backend:
+        raise ValueError(f"Backend mismatch: parent has '{parent.backend}', requested '{backend}'.")
+    call = next(parent.splits)
+    index = next((i for i, ranks in enumerate(split_ranks) if parent.rank() in ranks), None)
+    if index is None:
+        return None
+    members = [parent.ranks[rank] for rank in sorted(split_ranks[index])]
+    name, limit = f"{parent.group_name}:{call}.{index}", parent.timeout if timeout is None else timeout
+    desc = group_desc or f"{parent.group_desc}:split:{call}"
+    return _registered(ProcessGroup(parent.mesh, members, name, parent.backend, limit, desc, _World.mpi))
+
+
+def existing_group(group: Any, tag: str = "") -> ProcessGroup:
+    """A group that is given by itself, by its name, or by its ranks. Raises ValueError where there is none."""
+    if isinstance(group, ProcessGroup):
+        return group
+    if tag:
+        raise NotImplementedError(
+            "functional collectives with a tag: give a process group, which has messages of its own"
+        )
+    for known in _World.groups.values():
+        if known.group_name == group if isinstance(group, str) else known.ranks == group:
+            return known
+    raise ValueError(f"there is no process group {group!r}: make it first, by new_group(ranks) in every process")
 
 
 def new_subgroups(

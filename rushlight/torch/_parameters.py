@@ -137,9 +137,6 @@ _NAMES = {
     "(device_type='cpu', torch_include_dirs=True)": "utils.cpp_extension.include_paths",
     "(device_type='cpu', torch_include_dirs=True, cross_target_platform=None)": "utils.cpp_extension.library_paths",
     "(**options)": "utils.cpp_extension.BuildExtension.with_options",
-    "(parent_pg=None, split_ranks=None, timeout=None, pg_options=None, group_desc=None, backend=None)":
-        "distributed.split_group",
-    "(reduceOp)": "distributed.supports_complex",
     "(rank=0, skip=0, timeout_s=3600)": "distributed.breakpoint",
     "(path, _extension_registry=None)": "distributed.checkpoint.FileSystemReader",
     "(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, process_group=None, no_dist=False)":
@@ -159,11 +156,6 @@ _NAMES = {
     "(offload_to_cpu=False, _use_dtensor=False)": "distributed.fsdp.ShardedStateDictConfig",
     "(module, method_name)": "distributed.fsdp.register_fsdp_forward_method",
     "(optimizer_class, params_rref, *args, **kwargs)": "distributed.optim.DistributedOptimizer",
-    "(optim, averager)": "distributed.optim.PostLocalSGDOptimizer",
-    (
-        "(params, optimizer_class, process_group=None, parameters_as_bucket_view=False, overlap_with_ddp=False, "
-        "**defaults)"
-    ): "distributed.optim.ZeroRedundancyOptimizer",
     (
         "(*, num_worker_threads=16, rpc_timeout=60.0, init_method='env://', device_maps=None, devices=None, "
         "_transports=None, _channels=None)"

@@ -337,15 +337,12 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
         message=NO_EXTENSIONS.message.replace("{name}", "BuildExtension")), {"with_options": "The command with options."}),
     ("distributed", "function", NOT_IN_DISTRIBUTED, {
         "init_device_mesh": ": there are no device meshes",
-        "split_group": "; use new_group",
-        "supports_complex": "",
         "breakpoint": "",
     }),
     ("distributed", "module", MODULE, {
         "checkpoint": "checkpoints that several processes write. " + _OWN_NAMES,
         "device_mesh": "processes in a grid. " + _OWN_NAMES,
         "fsdp": "parameters that are spread over processes. " + _OWN_NAMES,
-        "optim": "optimizers whose state is spread over processes. " + _OWN_NAMES,
         "tensor.parallel": "layers that are spread over processes. " + _OWN_NAMES,
     }),
     ("distributed.checkpoint", "class", NOT_DISTRIBUTED, "FileSystemReader FileSystemWriter async_save load save"),
@@ -354,7 +351,7 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
      "FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel LocalStateDictConfig MixedPrecision "
      "MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig ShardedOptimStateDictConfig ShardedStateDictConfig "
      "ShardingStrategy StateDictConfig StateDictType fully_shard register_fsdp_forward_method"),
-    ("distributed.optim", "class", NOT_DISTRIBUTED, "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer"),
+    ("distributed.optim", "class", NOT_DISTRIBUTED, "DistributedOptimizer"),
     ("distributed.rpc", "class", NOT_DISTRIBUTED, "BackendType RRef TensorPipeRpcBackendOptions WorkerInfo "
      "get_worker_info init_rpc remote rpc_async rpc_sync shutdown"),
     ("distributed.tensor", "class", NOT_DISTRIBUTED, "DTensor DeviceMesh distribute_module distribute_tensor "

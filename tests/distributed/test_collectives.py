@@ -154,6 +154,34 @@ def groups(rank, size):
     return x.item(), dist.get_rank(pair), dist.get_world_size(pair)
 
 
+def splits(rank, size):
+    """Groups that only some processes make do not change the names of the later ones."""
+    part = dist.split_group(split_ranks=[[2, 0], [1]])
+    x = torch.tensor([rank + 1.0])
+    dist.all_reduce(x, group=part)
+    below = dist.split_group(part, [[0]], group_desc="first")
+    alone = None if below is None else (below.group_desc, dist.get_process_group_ranks(below))
+    everyone = dist.new_group()
+    y = torch.ones(1)
+    dist.all_reduce(y, group=everyone)
+    with pytest.raises(ValueError, match="at most once"):
+        dist.split_group(split_ranks=[[0, 1], [1]])
+    return dist.get_process_group_ranks(part), x.item(), alone, y.item()
+
+
+def checked_in_detail(rank, size):
+    """A level that the program sets holds for groups that there are."""
+    dist.set_debug_level(dist.DebugLevel.DETAIL)
+    pair = dist.new_group()
+    for _ in range(150):
+        dist.all_reduce(torch.ones(1), group=pair)
+    x = torch.ones(2) if rank else torch.ones(2, dtype=torch.int32)
+    with pytest.raises(RuntimeError, match="different collective calls"):
+        dist.all_reduce(x, group=pair)
+    dist.set_debug_level_from_env()
+    return str(dist.get_debug_level())
+
+
 def mistakes(rank, size):
     """Each has to raise before anything is sent."""
     said = []
@@ -175,7 +203,7 @@ def mistakes(rank, size):
 
 FUNCTIONS = [
     reductions, large_sum, strided_sum, overlapping_calls, broadcast, reduce_to_one, gathers, scatters, all_to_all,
-    messages, messages_in_order, monitored, objects, groups, mistakes,
+    messages, messages_in_order, monitored, objects, groups, splits, checked_in_detail, mistakes,
 ]  # fmt: skip
 EVERYWHERE = {
     "reductions": {
@@ -186,6 +214,7 @@ EVERYWHERE = {
     "overlapping_calls": [3, 6, 9, 12, 15],
     "broadcast": 2,
     "messages_in_order": True,
+    "checked_in_detail": "DebugLevel.OFF",
     "mistakes": ["TypeError", "RuntimeError", "RuntimeError", "RuntimeError", "ValueError", "RuntimeError",
                  "ValueError", "ValueError"],
 }  # fmt: skip
@@ -201,6 +230,7 @@ OWN = {
     ],
     "messages": [([2, 1], 2, [1, 2]), ([0, 1], 0, None), ([1, 1], 1, None)],
     "objects": [([{"rank": 0}, {"rank": 1}, {"rank": 2}], [1, "x"], [own]) for own in "abc"],
+    "splits": [([0, 2], 4, ("first", [0]), 3), ([1], 2, ("first", [1]), 3), ([0, 2], 4, None, 3)],
     "groups": [(4, 0, 2), -1, (4, 1, 2)],
     "monitored": ["[Rank 0]: Ranks 1, 2 failed to pass monitoredBarrier in 50 ms", "", ""],
 }

@@ -134,9 +134,28 @@ def unused(rank, size):
     return out
 
 
+def delayed(rank, size):
+    """Averages that begin last, and arguments that do not fit."""
+    inner = network(rank)
+    named, hooked = list(inner.named_parameters())[:1], list(inner.parameters())[-1]
+    model = DistributedDataParallel(inner, delay_all_reduce_named_params=named, param_to_hook_all_reduce=hooked)
+    last = [p.shape for p in model.reducer.buckets[-1].parameters]
+    for options in (
+        {"delay_all_reduce_named_params": named},
+        {"param_to_hook_all_reduce": hooked},
+        {"delay_all_reduce_named_params": [("x", torch.ones(1))], "param_to_hook_all_reduce": hooked},
+    ):
+        with pytest.raises(ValueError, match="delay_all_reduce_named_params"):
+            DistributedDataParallel(network(rank), **options)
+    trained_late = train(model, slice(rank, None, size))
+    return trained_late, last == [named[0][1].shape], len(model.reducer.buckets)
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    return results_of([trained, compiled, accumulated, buffers, hooks, unused], 2, tmp_path_factory.mktemp("ddp"))
+    return results_of(
+        [trained, compiled, accumulated, buffers, hooks, unused, delayed], 2, tmp_path_factory.mktemp("ddp")
+    )
 
 
 def test_training_equals_one_process(results):
@@ -154,6 +173,14 @@ def test_compiled_functions_go_on_averaging(results):
             np.testing.assert_allclose(second, parameter, rtol=1e-4, atol=1e-6)
         assert sums == [[2 * i + 1.0] * 2 for i in range(6)]
         assert len(eagerly) == 3 and sum("averages gradients" in text for text in eagerly) == 2, rank
+
+
+def test_delayed_averages_are_the_same(results):
+    for result in results:
+        values, is_last, buckets = result["delayed"]
+        assert is_last and buckets == 2
+        for late, plain in zip(values, result["trained"], strict=True):
+            np.testing.assert_allclose(late, plain, rtol=1e-5, atol=1e-7)
 
 
 def test_no_sync_accumulates(results):

@@ -8,6 +8,7 @@ import pytest
 
 import rushlight as torch
 import rushlight.distributed as dist
+from rushlight.distributed.process_output import streams_of
 
 
 @pytest.fixture
@@ -113,6 +114,15 @@ def test_the_launcher(tmp_path, word, status):
         assert [(logs / f"{rank}.log").read_text() for rank in (0, 1)] == ["work 0 2 3.0\n", "work 1 2 3.0\n"]
 
 
+def test_the_command_torchrun(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, "-c", "from rushlight.cli.torchrun import main; main()", "--standalone", "--tee", "1"]
+    command += ["--nproc-per-node", "2", "--log-dir", str(tmp_path), str(tmp_path / "script.py"), "work"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["[default0]:work 0 2 3.0", "[default1]:work 1 2 3.0"]
+
+
 ORPHAN = """
 import fcntl, os, sys, time
 file = open(sys.argv[1] + os.environ["RANK"], "w")
@@ -145,3 +155,40 @@ def test_what_is_absent():
         FullyShardedDataParallel(torch.nn.Linear(1, 1))
     with pytest.raises(NotImplementedError, match="init_device_mesh"):
         dist.init_device_mesh("cpu", (1,))
+
+
+TALK = """
+import os, sys
+print("out", os.environ["RANK"], flush=True)
+print("err", os.environ["RANK"], file=sys.stderr, flush=True)
+"""
+
+
+def test_output_to_files_and_to_the_console(tmp_path):
+    (tmp_path / "script.py").write_text(TALK)
+    command = [sys.executable, "-m", "rushlight.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += [
+        "--log-dir",
+        str(tmp_path / "logs"),
+        "--tee",
+        "0:1,1:3",
+        "--redirects",
+        "2",
+        str(tmp_path / "script.py"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["[default0]:out 0", "[default1]:out 1"]
+    assert done.stderr.splitlines() == ["[default1]:err 1"]
+    for rank in (0, 1):
+        folder = tmp_path / "logs" / str(rank)
+        assert [(folder / f"{name}.log").read_text() for name in ("stdout", "stderr")] == [
+            f"out {rank}\n",
+            f"err {rank}\n",
+        ]
+
+
+@pytest.mark.parametrize("text", ["4", "x:1", "", "1:"])
+def test_streams_that_are_none(text):
+    with pytest.raises(ValueError, match="expected 0, 1, 2, 3"):
+        streams_of(text, 0)

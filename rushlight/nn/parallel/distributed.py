@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from rushlight.core.dispatch.extension_points import distributed
 from rushlight.core.dispatch.mode import emit_event, is_grad_enabled, no_grad, thread
 from rushlight.core.tensor.storage import storage_of
@@ -14,6 +16,7 @@ from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.module import Module
 
 from .grad_bucket import GradBucket
+from .join import Join, Joinable, JoinHook, total
 from .reducer import Reducer
 
 __all__ = ["DistributedDataParallel"]
@@ -21,7 +24,33 @@ __all__ = ["DistributedDataParallel"]
 _DEFAULT_BUCKET_MB = 25
 
 
-class DistributedDataParallel(Module):
+class _Hook(JoinHook):
+    """The collectives of `DistributedDataParallel`, for a process that has no more batches."""
+
+    def __init__(self, model: DistributedDataParallel):
+        self.model = model
+
+    def main_hook(self) -> None:
+        """Those of a forward and a backward pass."""
+        model = self.model
+        averaging = bool(total(model.process_group, 0.0))
+        if model.broadcast_buffers and model.require_forward_param_sync:
+            model._take_buffers(is_joined=True)
+        model.require_forward_param_sync = averaging
+        if averaging:
+            model.reducer.take_part(model._looks_for_unused)
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """Take the parameters and buffers of one of the last processes."""
+        model = self.model
+        state = model.module.state_dict(keep_vars=True).items()
+        with no_grad():
+            model._broadcast(
+                [t for n, t in state if n not in model.parameters_to_ignore], model._last_of(is_last_joiner)
+            )
+
+
+class DistributedDataParallel(Module, Joinable):
     """`module` behind `.module`; after backward every process has the average of all processes' gradients.
 
     At the start every process takes the parameters and buffers of the first one, and before each forward pass its
@@ -29,7 +58,12 @@ class DistributedDataParallel(Module):
     backward pass outside averages all that has accumulated.
 
     find_unused_parameters: look, after each forward pass, which parameters its result does not depend on, and do not
-    wait for their gradients. bucket_cap_mb: how much travels at once. process_group: by default the default group.
+    wait for their gradients; so does static_graph, since it allows unused parameters. bucket_cap_mb: how much travels at
+    once. process_group: by default the default group. gradient_as_bucket_view: gradients are parts of the flat tensors that
+    travel, which saves memory and copies; the next backward pass writes there again.
+
+    delay_all_reduce_named_params: names and parameters whose averages begin after all others'. torch begins when the gradient
+    of param_to_hook_all_reduce is there; the results are the same.
 
     Raises RuntimeError for a module without parameters that require gradients, ValueError for device_ids (the CPU has
     none), NotImplementedError for options that are not implemented.
@@ -58,8 +92,6 @@ class DistributedDataParallel(Module):
     ) -> None:
         super().__init__()
         _refuse(
-            delay_all_reduce_named_params=delay_all_reduce_named_params,
-            param_to_hook_all_reduce=param_to_hook_all_reduce,
             mixed_precision=mixed_precision,
             device_mesh=device_mesh,
             skip_all_reduce_unused_params=skip_all_reduce_unused_params,
@@ -85,20 +117,30 @@ class DistributedDataParallel(Module):
         self.require_backward_grad_sync = True
         self.require_forward_param_sync = True
         self.parameters_to_ignore = ignored
+        self._divides_by_all = True
         if init_sync:
             self._broadcast([t for n, t in module.state_dict(keep_vars=True).items() if n not in ignored])
         cap = _DEFAULT_BUCKET_MB if bucket_cap_mb is None else bucket_cap_mb
         self._bucket_cap = int(cap * (1 << 20))
         names, parameters = [n for n, _ in named], [p for _, p in named]
-        object.__setattr__(self, "reducer", _reducer(parameters, names, self.process_group, self._bucket_cap))
+        late = _delayed(parameters, delay_all_reduce_named_params, param_to_hook_all_reduce)
+        self._late_names = {n for n, p in named if id(p) in late}
+        object.__setattr__(self, "reducer", self._reducer(parameters, names))
 
-    def _broadcast(self, tensors: list[Any]) -> None:
-        """Take the values of the first process."""
+    def _reducer(self, parameters: list[Any], names: list[str]) -> Reducer:
+        late = {id(p) for n, p in zip(names, parameters, strict=True) if n in self._late_names}
+        sum_op = _distributed().ReduceOp.SUM
+        return Reducer(
+            parameters, names, self.process_group, sum_op, self._bucket_cap, late, self.gradient_as_bucket_view
+        )
+
+    def _broadcast(self, tensors: list[Any], root: int = 0) -> None:
+        """Take the values of one process."""
         group = self.process_group
         for t in tensors:
             if isinstance(t, Tensor):
                 key, array = group.key(), t._array
-                values = group.run(lambda key=key, array=array: group.broadcast(key, array, 0))
+                values = group.run(lambda key=key, array=array: group.broadcast(key, array, root))
                 if values is not t._array:
                     t._array[...] = values
                     storage_of(t).wrote("DistributedDataParallel")
@@ -110,16 +152,16 @@ class DistributedDataParallel(Module):
                 "DistributedDataParallel averages gradients between processes, which the compiled program would not do",
             )
         averaging = is_grad_enabled() and self.require_backward_grad_sync
+        self._tell_joined(averaging)
         if averaging:
             self.reducer.prepare()
         else:
             self.reducer.rest()
         if self.broadcast_buffers and self.require_forward_param_sync:
-            with no_grad():
-                self._broadcast([b for n, b in self.module.named_buffers() if n not in self.parameters_to_ignore])
+            self._take_buffers(is_joined=False)
         output = self.module(*inputs, **kwargs)
         self.require_forward_param_sync = averaging
-        if averaging and self.find_unused_parameters and not self.static_graph:
+        if averaging and self._looks_for_unused:
             self.reducer.prepare(output)
         return output
 
@@ -133,18 +175,60 @@ class DistributedDataParallel(Module):
         finally:
             self.require_backward_grad_sync = before
 
+    @property
+    def _looks_for_unused(self) -> bool:
+        return self.find_unused_parameters or self.static_graph
+
+    # ------------------------------------------------------------------------------------------ unequal numbers of batches
+
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
-    ):
-        """A context for processes with unequal numbers of batches. Raises NotImplementedError unless enable=False."""
-        if enable and self.process_group.size() > 1:
-            raise NotImplementedError(
-                "DistributedDataParallel.join() is not implemented: give every process the same number of batches, for "
-                "example with DistributedSampler"
-            )
-        from contextlib import nullcontext
+    ) -> Join:
+        """A context for processes with unequal numbers of batches: those that have no more give zeros to the averages.
 
-        return nullcontext()
+        divide_by_initial_world_size: sums are divided by the number of all processes, else by that of those that have
+        batches. At the end all take the parameters of one of those that had the most.
+        """
+        return Join(
+            [self],
+            enable,
+            throw_on_early_termination,
+            divide_by_initial_world_size=divide_by_initial_world_size,
+        )
+
+    def join_hook(self, divide_by_initial_world_size: bool = True, **kwargs: Any) -> JoinHook:
+        """What a process does that has no more batches."""
+        self._divides_by_all = divide_by_initial_world_size
+        return _Hook(self)
+
+    @property
+    def join_device(self) -> Any:
+        """The CPU."""
+        return next(self.module.parameters()).device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The module's group."""
+        return self.process_group
+
+    def _tell_joined(self, averaging: bool) -> None:
+        """Within `Join`: say that this process goes on, and whether it averages in this iteration."""
+        active = Join.notify_join_context(self)
+        self.reducer.share = 1.0 / (active if active and not self._divides_by_all else self.process_group.size())
+        if self._join_config.enable:
+            total(self.process_group, float(averaging))
+
+    def _take_buffers(self, is_joined: bool) -> None:
+        buffers = [b for n, b in self.module.named_buffers() if n not in self.parameters_to_ignore]
+        if not buffers:
+            return
+        with no_grad():
+            self._broadcast(buffers, self._last_of(not is_joined) if self._join_config.enable else 0)
+
+    def _last_of(self, is_candidate: bool) -> int:
+        """The highest rank among the candidates."""
+        group = self.process_group
+        return int(total(group, group.rank() if is_candidate else -1, "MAX", np.int64))
 
     def register_comm_hook(self, state: object, hook: Any) -> None:
         """Let `hook(state, bucket)` combine the gradients of each bucket, a `torch.distributed.GradBucket`.
@@ -202,7 +286,7 @@ class DistributedDataParallel(Module):
         self.process_group = _distributed().world.default_group()
         named = [(n, p) for n, p in self.module.named_parameters() if p.requires_grad]
         names, parameters = [n for n, _ in named], [p for _, p in named]
-        object.__setattr__(self, "reducer", _reducer(parameters, names, self.process_group, self._bucket_cap))
+        object.__setattr__(self, "reducer", self._reducer(parameters, names))
 
 
 def _distributed() -> Any:
@@ -212,9 +296,18 @@ def _distributed() -> Any:
     return distributed.value
 
 
-def _reducer(parameters: list[Any], names: list[str], group: Any, limit: int) -> Reducer:
-    module = _distributed()
-    return Reducer(parameters, names, group, module.ReduceOp.SUM, limit)
+def _delayed(parameters: list[Any], named: Any, hooked: Any) -> set[int]:
+    """The identities of the parameters whose averages begin late. Raises ValueError for one that is not the module's."""
+    if named is None:
+        if hooked is not None:
+            raise ValueError("param_to_hook_all_reduce needs delay_all_reduce_named_params")
+        return set()
+    if hooked is None:
+        raise ValueError("delay_all_reduce_named_params needs param_to_hook_all_reduce")
+    known, late = set(map(id, parameters)), {id(p) for _, p in named}
+    if not late | {id(hooked)} <= known:
+        raise ValueError("delay_all_reduce_named_params: not all are parameters of the module that require gradients")
+    return late
 
 
 def _refuse(**options: Any) -> None:

@@ -6,7 +6,7 @@ gradients of a bucket have been accumulated, its sum over the processes begins, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Set
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,35 @@ FIRST_BUCKET_BYTES = 1 << 20
 
 
 class Bucket:
-    """Parameters of one type, whose gradients travel together."""
+    """Parameters of one type, whose gradients travel together in one flat tensor, which is used again in each pass."""
 
     def __init__(self, parameters: list[Tensor]):
         self.parameters = parameters
         self.waiting = 0
-        self.flat: Any = None
+        self.gradients: Tensor | None = None
+        self.averages: np.ndarray | None = None  # flat; often the memory of `gradients`
         self.finish: Callable[[], Any] | None = None
+
+    def parts(self) -> Iterator[tuple[Tensor, slice]]:
+        """Each parameter, and where its gradient is."""
+        at = 0
+        for p in self.parameters:
+            yield p, slice(at, at + p._array.size)
+            at += p._array.size
+
+    def collect(self, share: float) -> np.ndarray:
+        """The gradients times `share`, flat; zeros for those that are missing."""
+        dtype = self.parameters[0]._array.dtype
+        if self.gradients is None:
+            self.gradients = wrap(np.empty(sum(p._array.size for p in self.parameters), dtype))
+        flat, factor = self.gradients._array, dtype.type(share)
+        for p, place in self.parts():
+            if p._grad is None:
+                flat[place] = 0
+            else:
+                np.multiply(p._grad._array, factor, out=flat[place].reshape(p._array.shape), casting="unsafe")
+        storage_of(self.gradients).wrote("DistributedDataParallel")
+        return flat
 
 
 def make_buckets(parameters: list[Tensor], limit_bytes: int) -> list[Bucket]:
@@ -49,13 +71,25 @@ def make_buckets(parameters: list[Tensor], limit_bytes: int) -> list[Bucket]:
 class Reducer:
     """The buckets of a module's parameters, and the averages over `group` that are under way.
 
-    group: `size()`, `key()`, `all_reduce(key, array, op)`, `start(task)` and `run(task)` of a process group.
+    group: `size()`, `key()`, `all_reduce(key, array, op)`, `start(task)` and `run(task)` of a process group. late: the
+    identities of parameters whose averages begin after all others'. as_views: gradients become parts of their buckets.
     """
 
-    def __init__(self, parameters: list[Tensor], names: list[str], group: Any, sum_op: Any, limit: int):
-        self.group, self.sum_op = group, sum_op
+    def __init__(
+        self,
+        parameters: list[Tensor],
+        names: list[str],
+        group: Any,
+        sum_op: Any,
+        limit: int,
+        late: Set[int] = frozenset(),
+        as_views: bool = False,
+    ):
+        self.group, self.sum_op, self.as_views = group, sum_op, as_views
         self.names = dict(zip(map(id, parameters), names, strict=True))
-        self.buckets = make_buckets(parameters, limit)
+        self.buckets = make_buckets([p for p in parameters if id(p) not in late], limit)
+        self.buckets += make_buckets([p for p in parameters if id(p) in late], limit)
+        self.share = 1.0 / group.size()
         self.bucket_of = {id(p): bucket for bucket in self.buckets for p in bucket.parameters}
         self.ready: set[int] = set()
         self.active = self.begun = False  # whether a backward pass is expected, and has come
@@ -74,7 +108,7 @@ class Reducer:
             raise RuntimeError(_UNFINISHED + f" Parameters without a gradient in the prior iteration: {missing}.")
         self.active, self.begun, self.next, self.ready = True, False, 0, set()
         for bucket in self.buckets:
-            bucket.waiting, bucket.finish, bucket.flat = len(bucket.parameters), None, None
+            bucket.waiting, bucket.finish, bucket.averages = len(bucket.parameters), None, None
         self.unused = None
         if output is not None:
             used = _reached_from(output)
@@ -112,29 +146,25 @@ class Reducer:
 
     def _begin(self, bucket: Bucket) -> None:
         """Start the sum of a bucket: each process divides first, as torch does, so that sums cannot overflow."""
-        share = 1.0 if self.hook is not None else 1.0 / self.group.size()
-        dtype = bucket.parameters[0]._array.dtype
-        parts = [
-            np.zeros(p._array.size, dtype)
-            if p._grad is None
-            else np.multiply(p._grad._array, dtype.type(share), dtype=dtype).reshape(-1)
-            for p in bucket.parameters
-        ]
-        flat = np.concatenate(parts)
+        self._begin_flat(bucket, bucket.collect(1.0 if self.hook is not None else self.share))
+
+    def _begin_flat(self, bucket: Bucket, flat: np.ndarray) -> None:
         if self.hook is not None:
             bucket.finish = self._begin_by_hook(bucket, flat)
             return
         key = self.group.key()
 
         def task() -> None:
-            bucket.flat = self.group.all_reduce(key, flat, self.sum_op)
+            bucket.averages = self.group.all_reduce(key, flat, self.sum_op)
 
         bucket.finish = self.group.start(task).wait
 
     def _begin_by_hook(self, bucket: Bucket, flat: np.ndarray) -> Callable[[], Any]:
         """Let the program's hook begin to combine the gradients; what waits for its result."""
         with no_grad():
-            view = GradBucket(self.next, len(self.buckets), wrap(flat), bucket.parameters)
+            gradients = bucket.gradients
+            assert gradients is not None
+            view = GradBucket(self.buckets.index(bucket), len(self.buckets), gradients, bucket.parameters)
             future = self.hook(self.hook_state, view)  # type: ignore[misc]
         if not hasattr(future, "wait"):
             raise TypeError(f"a communication hook has to return a future of a tensor, not {type(future).__name__}")
@@ -145,7 +175,7 @@ class Reducer:
                 value = value[0]
             if not isinstance(value, Tensor) or value.numel() != flat.size:
                 raise RuntimeError(f"a communication hook's future has to give a tensor of {flat.size} elements")
-            bucket.flat = value.detach()._array.reshape(-1).astype(flat.dtype, copy=False)
+            bucket.averages = value.detach()._array.reshape(-1).astype(flat.dtype, copy=False)
 
         return finish
 
@@ -154,20 +184,46 @@ class Reducer:
         for bucket in self.buckets:
             assert bucket.finish is not None
             bucket.finish()
-            at = 0
-            for p in bucket.parameters:
-                n = p._array.size
-                if id(p) not in everywhere_unused:
-                    _put_gradient(p, bucket.flat[at : at + n].reshape(p._array.shape))
-                at += n
+            self._put_gradients(bucket, everywhere_unused)
         self.active = False
+
+    def _put_gradients(self, bucket: Bucket, unused: set[int]) -> None:
+        flat, averages = bucket.gradients, bucket.averages
+        assert flat is not None and averages is not None
+        if self.as_views and averages is not flat._array:
+            np.copyto(flat._array, averages)
+        for p, place in bucket.parts():
+            if id(p) in unused:
+                continue
+            if self.as_views:
+                with no_grad():
+                    p.grad = flat[place].view(p.shape)
+            else:
+                _put_gradient(p, averages[place].reshape(p._array.shape))
+        if self.as_views:
+            storage_of(flat).wrote("DistributedDataParallel")
+
+    def take_part(self, looks_for_unused: bool) -> None:
+        """Take part with zeros in the averages of a backward pass that other processes make."""
+        for bucket in self.buckets:
+            bucket.finish = None
+            flat = bucket.collect(0.0)
+            flat[:] = 0  # also where a gradient is not finite
+            self._begin_flat(bucket, flat)
+        if looks_for_unused:
+            self._count_used(set(self.bucket_of))
+        for bucket in self.buckets:
+            bucket.finish()  # type: ignore[misc]
 
     def _unused_everywhere(self) -> set[int]:
         """The parameters that no process has used: their gradients stay as they are."""
         if self.unused is None:
             return set()
+        return self._count_used(self.unused)
+
+    def _count_used(self, unused: set[int]) -> set[int]:
         order = list(self.bucket_of)
-        used = np.array([i not in self.unused for i in order], np.int32)
+        used = np.array([i not in unused for i in order], np.int32)
         key = self.group.key()
         total = self.group.run(lambda: self.group.all_reduce(key, used, self.sum_op))
         return {i for i, n in zip(order, total, strict=True) if not n}

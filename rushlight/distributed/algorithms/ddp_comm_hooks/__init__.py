@@ -1,5 +1,5 @@
 """Ways to combine gradients, for `DistributedDataParallel.register_comm_hook`."""
 
-from . import default_hooks
+from . import default_hooks, post_localSGD_hook, powerSGD_hook
 
-__all__ = ["default_hooks"]
+__all__ = ["default_hooks", "post_localSGD_hook", "powerSGD_hook"]

@@ -1,0 +1,1 @@
+"""Averages of parameters, for processes that train on their own in between."""
