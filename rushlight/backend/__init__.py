@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+from importlib import import_module
 from typing import Any
 
-from ..core.device import devices
+from ..core.device.devices import register
 
 
-def _open_meta(index: int | None) -> Any:
-    from .meta import open_meta
-
-    return open_meta(index)
+def _open(kind: str, index: int | None) -> Any:
+    return getattr(import_module(f"{__name__}.{kind}"), f"open_{kind}")(index)
 
 
-devices.register("meta", _open_meta)
+for _kind in ("meta", "cuda"):
+    register(_kind, partial(_open, _kind))

@@ -175,7 +175,7 @@ def backend(where: Any) -> Backend | None:
     if found is None:
         open = _opener(where.type)
         if open is None:
-            raise _absent(where)
+            raise absent(where)
         found = open(where.index)
         found = _backends.setdefault((found.device.type, found.device.index), found)
         _backends[where.type, where.index] = found
@@ -218,7 +218,8 @@ def check(where: Any) -> device:
     return (where if isinstance(where, device) else device(where)) if found is None else found.device
 
 
-def _absent(where: device) -> Exception:
+def absent(where: device) -> Exception:
+    """The error of a device that is not there, with torch's message."""
     if where.type == "cuda":
         return AssertionError(
             f"Torch not compiled with CUDA enabled: no CUDA device is available, cannot use {str(where)!r}. Run on the "

@@ -17,7 +17,7 @@ from ...core.dispatch.slow_path import write_out
 from ...core.tensor.dtype import c_word
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant, wrap
-from ..pointwise.checks import lies_within
+from ..pointwise.checks import lies_within, lowest
 from ..shape.slicing import embed
 from ..twins import twins
 from .duplicate_index import add_at, combine_at
@@ -82,7 +82,7 @@ def _too_large(input: np.ndarray, index: np.ndarray, d: int, src: np.ndarray | N
 def _gather_columns(input: np.ndarray, index: np.ndarray) -> np.ndarray | None:
     """The usual case in half the time: columns of a matrix. None where something has to be looked into."""
     n = len(index)
-    if n > len(input) or not index.size or index.item(index.argmin()) < 0:
+    if n > len(input) or not index.size or lowest(index) < 0:
         return None
     try:
         return np.ascontiguousarray(input[np.arange(n)[:, None], index])

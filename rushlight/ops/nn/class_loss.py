@@ -13,7 +13,7 @@ from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
-from ..pointwise.checks import lies_within
+from ..pointwise.checks import lies_within, lowest
 
 
 def _check_targets(input: np.ndarray, target: np.ndarray) -> None:
@@ -89,7 +89,7 @@ _I64, _F32 = np.dtype(np.int64), np.dtype(np.float32)
 def _mean_of_rows(x: np.ndarray, target: np.ndarray) -> np.ndarray | None:
     """The usual case in a third of the time: every target a class, none of them ignored. None where that has to be looked into."""
     n = len(x)
-    if len(target) != n or not n or x.dtype is not _F32 or target.item(target.argmin()) < 0:
+    if len(target) != n or not n or x.dtype is not _F32 or lowest(target) < 0:
         return None
     try:
         return np.add.reduce(x[np.arange(n), target]) / -n + 0.0  # never -0

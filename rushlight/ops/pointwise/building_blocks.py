@@ -189,6 +189,7 @@ def pieced(kernel):
         return r
 
     run.__name__, run.__doc__, run.__module__ = kernel.__name__, kernel.__doc__, kernel.__module__
+    run.whole = kernel  # a GPU takes everything at once
     return run
 
 
@@ -225,6 +226,7 @@ def by_rows(kernel):
         return r
 
     run.__name__, run.__doc__, run.__module__ = kernel.__name__, kernel.__doc__, kernel.__module__
+    run.whole = kernel
     return run
 
 

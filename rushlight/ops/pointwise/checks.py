@@ -14,6 +14,11 @@ def extremes(a: np.ndarray):
     return a.item(a.argmin()), a.item(a.argmax())
 
 
+def lowest(a: np.ndarray):
+    """The smallest of some elements."""
+    return a.item(a.argmin())
+
+
 def lies_within(index: np.ndarray, low: int, high: int) -> bool:
     """Whether all of an array of integers are in [low, high)."""
     if not index.size:

@@ -7,6 +7,7 @@ import numpy as np
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
+from .slicing import writable_diagonal
 from .view import flatten
 
 
@@ -84,9 +85,7 @@ def diag_embed(input, /, offset=0, dim1=-2, dim2=-1):
     for d in sorted((d1, d2)):
         shape.insert(d, n)
     out = np.zeros(shape, input.dtype, like=input)
-    part = out.diagonal(offset, d1, d2)
-    part.flags.writeable = True
-    part[...] = input
+    writable_diagonal(out, offset, d1, d2)[...] = input
     return out
 
 

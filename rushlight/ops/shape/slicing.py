@@ -151,8 +151,13 @@ def diagonal(input, /, offset=0, dim1=0, dim2=1):
     d1, d2 = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    out = input.diagonal(offset, d1, d2)
-    if not out.flags.writeable and input.flags.writeable:
+    return writable_diagonal(input, offset, d1, d2)
+
+
+def writable_diagonal(a: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
+    """The view that `a.diagonal` returns, with the permission to write that `a` has."""
+    out = a.diagonal(offset, dim1, dim2)
+    if not out.flags.writeable and a.flags.writeable:
         out.flags.writeable = True
     return out
 
@@ -165,9 +170,7 @@ def _(g, input_shape, offset, dim1, dim2):
 @primitive(name="_diagonal_backward", public=False)
 def _diagonal_backward(g, /, shape, offset, dim1, dim2):
     out = np.zeros(shape, g.dtype, like=g)
-    part = out.diagonal(offset, dim1, dim2)
-    part.flags.writeable = True
-    part[...] = g
+    writable_diagonal(out, offset, dim1, dim2)[...] = g
     return out
 
 
@@ -216,7 +219,7 @@ def _(g, dimension, size, step):
     return _unfold(g, dimension, size, step)
 
 
-def _owner(a: np.ndarray) -> np.ndarray:
+def memory_owner(a: np.ndarray) -> np.ndarray:
     """The array that owns the memory of `a`."""
     while True:
         base = a.base
@@ -227,7 +230,7 @@ def _owner(a: np.ndarray) -> np.ndarray:
         a = base
 
 
-def _flat(root: np.ndarray, kind: np.dtype) -> np.ndarray:
+def flat_memory(root: np.ndarray, kind: np.dtype) -> np.ndarray:
     """The memory of `root` as one row of elements of type `kind`."""
     memory = whole(root)
     return memory[: memory.size - memory.size % kind.itemsize].view(kind)
@@ -254,7 +257,7 @@ def as_strided(input, /, size, stride, storage_offset=None):
         raise RuntimeError(f"mismatch in length of strides and shape ({len(stride)} and {len(size)})")
     if any(s < 0 for s in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
-    root = _owner(input)
+    root = memory_owner(input)
     item = input.itemsize
     start = (address_of(input) - address_of(root)) // item if storage_offset is None else storage_offset
     last = start + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
@@ -263,7 +266,7 @@ def as_strided(input, /, size, stride, storage_offset=None):
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize {item} requiring "
             f"a storage size of {(last + 1) * item} are out of bounds for storage of size {root.nbytes}"
         )
-    out = _stride(_flat(root, input.dtype)[start:], size, [s * item for s in stride])
+    out = _stride(flat_memory(root, input.dtype)[start:], size, [s * item for s in stride])
     base = (address_of(input) - address_of(root)) // item
     return out, (start, base, *(s // item for s in input.strides))
 

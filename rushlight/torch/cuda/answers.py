@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...backend.cuda.driver import OutOfMemoryError as OutOfMemoryError
+from ...backend.cuda.driver import count
 from ..unavailable import NO_CUDA, NO_CUDA_SWITCH, Row
 
 
 def is_available() -> bool:
-    """Whether a CUDA device can be used: False."""
-    return False
+    """Whether a CUDA device can be used: with CuPy, a GPU, and RUSHLIGHT_CUDA=1 in the environment."""
+    return count() > 0
 
 
 def device_count() -> int:
-    """How many CUDA devices there are: 0."""
-    return 0
+    """How many CUDA devices there are to use: 0 where `is_available()` is False."""
+    return count()
 
 
 _initialized = False  # some programs ask so, as torch.utils.checkpoint once did
@@ -48,12 +50,6 @@ def is_tf32_supported() -> bool:
 def list_gpu_processes(device: Any = None) -> str:
     """A table of the processes on a device, or why there is none."""
     return "no CUDA device is available"
-
-
-class OutOfMemoryError(RuntimeError):
-    """A device's memory is full."""
-
-    __module__ = "torch"
 
 
 class AcceleratorError(RuntimeError):

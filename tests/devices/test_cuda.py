@@ -1,0 +1,140 @@
+"""The device `cuda`: with a simulation of CuPy where there is no GPU, and with CuPy where RUSHLIGHT_CUDA=1 and a GPU are there."""
+
+import copy
+import os
+import re
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import nn, optim
+from rushlight.backend.cuda import Cuda
+from rushlight.backend.cuda.driver import count
+from rushlight.core.device import devices
+from rushlight.testing.devices import check_operator
+from rushlight.testing.samples import SAMPLES, function_of, samples_of
+
+from .simulated_cupy import cupy as simulated
+
+# what the simulation leaves to the host (CuPy: less of it), or the device itself does: no function for it, or another result
+ON_HOST = {
+    "native_layer_norm", "nextafter", "pow.base", "scaled_dot_product_attention", "scaled_dot_product_attention_backward",
+    "upsample.backward", "upsample_bicubic2d_aa", "upsample_lanczos2d_aa",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def device():
+    """cuda:0, a real one where there is one."""
+    if count():
+        yield devices.backend("cuda")
+        return
+    backend, opener = Cuda(0, simulated), devices._openers["cuda"]
+    devices.register("cuda", lambda index: backend)
+    yield backend
+    devices.register("cuda", opener)
+    for key in [key for key in devices._backends if key[0] == "cuda"]:
+        del devices._backends[key]
+
+
+@pytest.mark.filterwarnings("ignore:torch.chain_matmul is deprecated")
+@pytest.mark.parametrize("name", [name for name in SAMPLES if function_of(name) is not None])
+def test_operators(name, device):
+    if count() and name in ("linalg.eigh", "linalg.lstsq", "linalg.pinv", "pinverse"):
+        pytest.skip("eigenvectors of another sign, gradients in another order of memory")
+    device._on_host.clear()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for sample in samples_of(name):
+            check_operator(name, sample, "cuda")
+    told = {m[1] for w in seen if (m := re.search("'(.*?)' is computed on the CPU", str(w.message)))}
+    assert told <= ON_HOST | ({"linalg_matrix_exp"} if count() else set())
+
+
+def test_a_training():
+    torch.manual_seed(0)
+    net = nn.Sequential(
+        nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Dropout(0.2), nn.Flatten(),
+        nn.Linear(64, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 5),
+    )  # fmt: skip
+    x, y = torch.randn(6, 3, 8, 8), torch.randint(0, 5, (6,))
+    losses = []
+    for where in ("cpu", "cuda"):
+        m = copy.deepcopy(net).to(where)
+        optimizer = optim.Adam(m.parameters(), lr=0.01)
+        torch.manual_seed(1)
+        for _ in range(4):
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(m(x.to(where)), y.to(where))
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    assert losses[4:] == pytest.approx(losses[:4], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, i: t[i],
+        lambda t, i: t.index_select(0, i),
+        lambda t, i: t.gather(0, i[:, None]),
+        lambda t, i: t.take(i * 100),
+        lambda t, i: nn.functional.embedding(i, t),
+        lambda t, i: nn.functional.cross_entropy(t[:2], i),
+        lambda t, i: t.index_put((i,), t[:2]),
+        lambda t, i: t.scatter(0, i[:, None], t[:2, :1]),
+    ],
+)
+def test_an_index_out_of_range_raises(call):
+    """CuPy takes it modulo the size."""
+    t, i = torch.randn(3, 3, device="cuda"), torch.tensor([0, 9], device="cuda")
+    with pytest.raises((IndexError, RuntimeError)) as here:
+        call(t.cpu(), i.cpu())
+    with pytest.raises(type(here.value), match=re.escape(str(here.value))):
+        call(t, i)
+
+
+def test_views_share_memory():
+    t = torch.zeros(3, 4, device="cuda")
+    t[1:, 1:].t().add_(1)
+    t.as_strided((2,), (5,), 1).fill_(7)
+    t.diagonal().mul_(3)
+    assert t.tolist() == [[0, 7, 0, 0], [0, 3, 7, 1], [0, 1, 3, 1]]
+    with pytest.raises(RuntimeError, match="more than one element"):
+        torch.zeros(1, device="cuda").expand(3).add_(1)
+
+
+def test_scans():
+    """Maxima so far, by doubling steps: for lengths around powers of two."""
+    for n in (1, 2, 3, 7, 8, 9):
+        x = torch.randn(2, n, dtype=torch.float64)
+        here, there = x.cummax(1), x.to("cuda").cummax(1)
+        assert there.values.cpu().equal(here.values) and there.indices.cpu().equal(here.indices)
+
+
+def test_what_the_host_computes_is_told_once(device):
+    device._on_host.clear()
+    t = torch.ones(3, device="cuda")
+    if count():
+        pytest.skip("CuPy has it")
+    with pytest.warns(
+        UserWarning, match="'nextafter' is computed on the CPU for tensors on cuda:0: NotImplementedError"
+    ):
+        r = torch.nextafter(t, t + 1)
+    assert r.device.type == "cuda" and np.array_equal(r.cpu().numpy(), np.nextafter(np.float32([1, 1, 1]), 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.nextafter(t, t + 1)
+
+
+def test_there_is_none_unless_it_is_asked_for():
+    program = (
+        "import rushlight as torch; print(torch.cuda.is_available(), torch.cuda.device_count()); torch.zeros(1).cuda()"
+    )
+    env = {k: v for k, v in os.environ.items() if k != "RUSHLIGHT_CUDA"}
+    r = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    assert r.stdout == "False 0\n" and "AssertionError: Torch not compiled with CUDA enabled" in r.stderr
