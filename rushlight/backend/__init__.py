@@ -6,7 +6,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from ..core.device.devices import register
+from ..core.device import devices
 
 
 def _open(kind: str, index: int | None) -> Any:
@@ -14,4 +14,4 @@ def _open(kind: str, index: int | None) -> Any:
 
 
 for _kind in ("meta", "cuda"):
-    register(_kind, partial(_open, _kind))
+    devices.register(_kind, partial(_open, _kind))

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cases import CASES
+from gloo_cases import CASES
 from several import results_of
 
 import rushlight as torch

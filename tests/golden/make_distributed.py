@@ -13,7 +13,7 @@ SIZES = (2, 3)
 
 
 def run(rank, size, folder):
-    from cases import CASES
+    from gloo_cases import CASES
 
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", f"file://{folder}/meet{size}", world_size=size, rank=rank)

@@ -25,6 +25,9 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.extension_points import Slot, ThreadSlot
+from ...ops.pointwise.fused_loops import FusedLoop
+
 _OURS = ("rushlight.ops", "rushlight.core")
 
 
@@ -60,6 +63,11 @@ class Translator:
             return self.named(value.__name__, value)
         if isinstance(value, FunctionType):
             return self._function(value)
+        if isinstance(value, (Slot, ThreadSlot)):
+            return Slot()  # what fills the extension points works on the host's memory
+        if type(value) is FusedLoop:
+            step = self(value.step)
+            return SimpleNamespace(step=step, kernel=step)
         if isinstance(value, _lru_cache_wrapper):
             return cache(self(value.__wrapped__))
         if type(value) is dict and value and all(map(callable, value.values())):  # a table of kernels
