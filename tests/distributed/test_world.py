@@ -127,7 +127,7 @@ ORPHAN = """
 import fcntl, os, sys, time
 file = open(sys.argv[1] + os.environ["RANK"], "w")
 fcntl.flock(file, fcntl.LOCK_EX)  # until the process ends
-print("there", flush=True)
+os.write(1, b"there\\n")  # at once: print may write the end of the line by itself
 time.sleep(100)
 """
 
@@ -139,9 +139,11 @@ def test_processes_end_with_a_killed_launcher(tmp_path):
     (tmp_path / "script.py").write_text(ORPHAN)
     command = [sys.executable, "-m", "rushlight.distributed.run", "--standalone", "--nproc-per-node", "2"]
     launcher = subprocess.Popen([*command, str(tmp_path / "script.py"), str(tmp_path / "lock")], stdout=subprocess.PIPE)
-    assert [launcher.stdout.readline() for _ in range(2)] == [b"there\n"] * 2
-    launcher.kill()
-    launcher.communicate(timeout=20)
+    try:
+        assert [launcher.stdout.readline() for _ in range(2)] == [b"there\n"] * 2
+    finally:
+        launcher.kill()
+        launcher.communicate(timeout=20)
     for rank in (0, 1):
         with open(tmp_path / f"lock{rank}") as file:
             fcntl.flock(file, fcntl.LOCK_EX)  # waits for the process that holds it

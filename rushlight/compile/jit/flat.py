@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...backend.onednn.address import address
-from ...backend.onednn.threads import get_num_threads
+from ...backend.onednn.threads import settled_threads
 from ...core import poison
 from ...core.dispatch.op import Op
 from ..capture.sources import Argument, Fresh
@@ -122,7 +122,8 @@ class _Program(Entry):
         arrays = [*arguments, out]
         for i, dtype in self._numbers:
             arrays[i] = np.array(arrays[i], dtype)
-        self._flat.run(out.size, [address(arrays[i]) for i in self._takes], get_num_threads())
+        settled_threads()
+        self._flat.run(out.size, [address(arrays[i]) for i in self._takes])
         return out
 
 

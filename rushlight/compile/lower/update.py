@@ -9,7 +9,7 @@ does the whole step. `block` has 10 words:
     2  the number of parameters
     3  scalars    address of the numeric options, a float64 [options] (in the order of `Update.options`)
     4  scratch    address of room for `row_words` words for each parameter
-    5  threads    1, or how many threads of the OpenMP pool share the work
+    5  threads    1, or how many threads of the pool share the work
     6  total      the sum of all counts
     7  to 9       addresses of GOMP_parallel, omp_get_thread_num and omp_get_num_threads; read if threads > 1
 

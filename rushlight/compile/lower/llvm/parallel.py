@@ -7,6 +7,7 @@ from ....core.locks import made_once
 from . import engine
 from . import pool as threads
 from .nest import Kernel
+from .pool_loops import ALONE, OVER_OPENMP
 
 THRESHOLD_NS = 10_000  # less work than this is done faster than a second thread can be woken for it
 
@@ -25,15 +26,23 @@ def provide() -> None:
         for name in _FUNCTIONS:
             engine.register(name, alone.address(f"alone_{name}"))
         _kept.append(alone)
-        return
-    ours = threads.install()
-    for name in _FUNCTIONS:
-        if name != "pool_share" or ours:
+    else:
+        threads.install()
+        for name in _FUNCTIONS:
             engine.register(name, threads.address(name))
-    if not ours:
-        shared = engine.build(DECLARATIONS.replace(_SHARE, "") + _OVER_OPENMP + engine.attributes())
-        engine.register("pool_share", shared.address("pool_share"))
-        _kept.append(shared)
+    engine.register("pool_share", share_address())
+
+
+@made_once
+def share_address() -> int:
+    """Where `pool_share` is (`pool_loops.py`)."""
+    if library.available() and threads.install():
+        return threads.address("pool_share")
+    if library.available():
+        engine.register("GOMP_parallel", threads.address("GOMP_parallel"))
+    code = engine.build((OVER_OPENMP if library.available() else ALONE) + engine.attributes())
+    _kept.append(code)
+    return code.address("pool_share")
 
 
 _kept: list[engine.Code] = []
@@ -43,16 +52,10 @@ _FUNCTIONS = (
     "omp_get_num_threads",
     "omp_set_num_threads",
     "dnnl_primitive_execute",
-    "pool_share",
 )
 _ALONE = """
 define void @alone_GOMP_parallel(ptr %function, ptr %data, i32 %threads, i32 %flags) #0 {
   call void %function(ptr %data)
-  ret void
-}
-
-define void @alone_pool_share(ptr %function, ptr %data, i64 %units, i64 %grain, i32 %most) #0 {
-  call void %function(ptr %data, i64 0, i64 %units)
   ret void
 }
 
@@ -98,59 +101,9 @@ def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
-_SHARE = "declare void @pool_share(ptr, ptr, i64, i64, i32)\n"
-DECLARATIONS = f"""
+DECLARATIONS = """
 declare i32 @omp_get_thread_num()
 declare i32 @omp_get_num_threads()
 declare void @GOMP_parallel(ptr, ptr, i32, i32)
-{_SHARE}"""
-# `pool_share` of `pool_code.py` where libgomp's pool serves: the frame is function, data, units, the next grain, grain
-_OVER_OPENMP = """
-define internal void @grains(ptr %frame) #0 {
-entry:
-  %function = load ptr, ptr %frame
-  %data.p = getelementptr i64, ptr %frame, i64 1
-  %data = load ptr, ptr %data.p
-  %units.p = getelementptr i64, ptr %frame, i64 2
-  %units = load i64, ptr %units.p
-  %next.p = getelementptr i64, ptr %frame, i64 3
-  %grain.p = getelementptr i64, ptr %frame, i64 4
-  %grain = load i64, ptr %grain.p
-  br label %take
-take:
-  %start = atomicrmw add ptr %next.p, i64 %grain monotonic
-  %some = icmp ult i64 %start, %units
-  br i1 %some, label %run, label %done
-run:
-  %end = add i64 %start, %grain
-  %less = icmp ult i64 %end, %units
-  %stop = select i1 %less, i64 %end, i64 %units
-  call void %function(ptr %data, i64 %start, i64 %stop)
-  br label %take
-done:
-  ret void
-}
-
-define void @pool_share(ptr %function, ptr %data, i64 %units, i64 %grain, i32 %most) #0 {
-  %frame = alloca [5 x i64], align 64
-  store ptr %function, ptr %frame
-  %data.p = getelementptr i64, ptr %frame, i64 1
-  store ptr %data, ptr %data.p
-  %units.p = getelementptr i64, ptr %frame, i64 2
-  store i64 %units, ptr %units.p
-  %next.p = getelementptr i64, ptr %frame, i64 3
-  store i64 0, ptr %next.p
-  %most.64 = zext i32 %most to i64
-  %less = sub i64 %grain, 1
-  %up = add i64 %units, %less
-  %grains = udiv i64 %up, %grain
-  %most.less = sub i64 %most.64, 1
-  %g.up = add i64 %grains, %most.less
-  %in.piece = udiv i64 %g.up, %most.64
-  %piece = mul i64 %in.piece, %grain
-  %grain.p = getelementptr i64, ptr %frame, i64 4
-  store i64 %piece, ptr %grain.p
-  call void @GOMP_parallel(ptr @grains, ptr %frame, i32 0, i32 0)
-  ret void
-}
+declare void @pool_share(ptr, ptr, i64, i64, i32)
 """

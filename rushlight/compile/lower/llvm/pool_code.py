@@ -43,7 +43,6 @@ NEXT = 8  # within a ticket's line
 MOST = 1024  # threads of a team
 _SIZE = TICKETS + STEP * MOST
 _JOIN_NS = 20_000  # the starter spins for so long before it sleeps
-_PIECES = 4  # of a loop for each thread
 
 _ARM = platform.machine() in ("aarch64", "arm64")
 _FUTEX = 98 if _ARM else 202
@@ -51,8 +50,18 @@ _WAIT, _WAKE = 9 | 128, 10 | 128  # with a set of bits, within the process
 _PAUSE = "call void @llvm.aarch64.hint(i32 1)" if _ARM else "call void @llvm.x86.sse2.pause()"
 
 
-def _field(name: str, offset: int, record: str = "%me") -> str:
+def field(name: str, offset: int, record: str = "%me") -> str:
     return f"  %{name} = getelementptr i8, ptr {record}, i64 {offset}\n"
+
+
+def asked(kind: str, name: str, parameters: str = "") -> str:
+    """The beginning of a function of OpenMP: outside of the pool's teams libgomp's answers; else %me is the thread's record."""
+    theirs = f"call {kind} @libgomp_{name}({parameters})"
+    answer = f"  {theirs}\n  ret void" if kind == "void" else f"  %theirs = {theirs}\n  ret {kind} %theirs"
+    return (
+        f"define {kind} @{name}({parameters}) #0 {{\nentry:\n  %me = call ptr @member()\n  %outside = icmp eq ptr %me, null\n"
+        f"  br i1 %outside, label %other, label %ours\nother:\n{answer}\nours:\n"
+    )
 
 
 DECLARATIONS = f"""
@@ -124,7 +133,7 @@ define internal ptr @record(i64 %bytes) #0 {{
 clear:
   %me = load ptr, ptr %place
   %same = call ptr @memset(ptr %me, i32 0, i64 %bytes)
-{_field("size.p", SIZE)}  store i32 1, ptr %size.p
+{field("size.p", SIZE)}  store i32 1, ptr %size.p
   ret ptr %me
 none:
   ret ptr null
@@ -140,8 +149,8 @@ old:
   ret ptr %known
 make:
   %me = call ptr @record(i64 {_SIZE})
-{_field("team.p", TEAM)}  store ptr %me, ptr %team.p
-{_field("refs.p", REFS)}  store i32 1, ptr %refs.p
+{field("team.p", TEAM)}  store ptr %me, ptr %team.p
+{field("refs.p", REFS)}  store i32 1, ptr %refs.p
   %failed = call i32 @pthread_setspecific(i32 %key, ptr %me)
   ret ptr %me
 }}
@@ -153,7 +162,7 @@ define internal ptr @member() #0 {{
   %none = icmp eq ptr %me, null
   br i1 %none, label %no, label %look
 look:
-{_field("active.p", ACTIVE)}{_field("depth.p", DEPTH)}  %active = load i32, ptr %active.p
+{field("active.p", ACTIVE)}{field("depth.p", DEPTH)}  %active = load i32, ptr %active.p
   %depth = load i32, ptr %depth.p
   %either = or i32 %active, %depth
   %is = icmp ne i32 %either, 0
@@ -165,7 +174,7 @@ no:
 }}
 
 define internal void @drop(ptr %team) #0 {{
-{_field("refs.p", REFS, "%team")}  %before = atomicrmw sub ptr %refs.p, i32 1 acq_rel
+{field("refs.p", REFS, "%team")}  %before = atomicrmw sub ptr %refs.p, i32 1 acq_rel
   %last = icmp eq i32 %before, 1
   br i1 %last, label %give, label %done
 give:
@@ -177,12 +186,12 @@ done:
 
 ; a thread that owns a pool ends
 define internal void @leave(ptr %me) #0 {{
-{_field("team.p", TEAM)}  %team = load ptr, ptr %team.p
+{field("team.p", TEAM)}  %team = load ptr, ptr %team.p
   %owner = icmp eq ptr %team, %me
   br i1 %owner, label %end, label %done
 end:
-{_field("stop.p", STOP)}  store atomic i32 1, ptr %stop.p seq_cst, align 4
-{_field("epoch.p", EPOCH)}  %old = atomicrmw add ptr %epoch.p, i32 1 seq_cst
+{field("stop.p", STOP)}  store atomic i32 1, ptr %stop.p seq_cst, align 4
+{field("epoch.p", EPOCH)}  %old = atomicrmw add ptr %epoch.p, i32 1 seq_cst
   call void @wake(ptr %epoch.p, i32 -1)
   call void @drop(ptr %me)
   ret void
@@ -203,9 +212,9 @@ define void @pool_forget() #0 {{
   %none = icmp eq ptr %me, null
   br i1 %none, label %done, label %some
 some:
-{_field("made.p", MADE)}  store i32 0, ptr %made.p
-{_field("sleepers.p", SLEEPERS)}  store i32 0, ptr %sleepers.p
-{_field("refs.p", REFS)}  store i32 1, ptr %refs.p
+{field("made.p", MADE)}  store i32 0, ptr %made.p
+{field("sleepers.p", SLEEPERS)}  store i32 0, ptr %sleepers.p
+{field("refs.p", REFS)}  store i32 1, ptr %refs.p
   ret void
 done:
   ret void
@@ -217,10 +226,10 @@ define internal ptr @work(ptr %me) #0 {{
 entry:
   %key = load i32, ptr @key
   %set = call i32 @pthread_setspecific(i32 %key, ptr %me)
-{_field("team.p", TEAM)}  %team = load ptr, ptr %team.p
+{field("team.p", TEAM)}  %team = load ptr, ptr %team.p
   %tid = load i32, ptr %me
   %ticket = call ptr @ticket_of(ptr %team, i32 %tid)
-{_field("size.p", SIZE)}{_field("active.p", ACTIVE)}{_field("epoch.p", EPOCH, "%team")}{_field("sleepers.p", SLEEPERS, "%team")}{_field("stop.p", STOP, "%team")}{_field("done.p", DONE, "%team")}{_field("waiting.p", WAITING, "%team")}{_field("function.p", FUNCTION, "%team")}{_field("data.p", DATA, "%team")}{_field("members.p", MEMBERS, "%team")}  %bit.n = and i32 %tid, 31
+{field("size.p", SIZE)}{field("active.p", ACTIVE)}{field("epoch.p", EPOCH, "%team")}{field("sleepers.p", SLEEPERS, "%team")}{field("stop.p", STOP, "%team")}{field("done.p", DONE, "%team")}{field("waiting.p", WAITING, "%team")}{field("function.p", FUNCTION, "%team")}{field("data.p", DATA, "%team")}{field("members.p", MEMBERS, "%team")}  %bit.n = and i32 %tid, 31
   %bit = shl i32 1, %bit.n
   %spin = load i64, ptr @spin_ns
   br label %idle
@@ -295,14 +304,14 @@ end:
 ; one more worker; whether there is
 define internal i1 @hire(ptr %team) #0 {{
   %handle = alloca i64
-{_field("made.p", MADE, "%team")}{_field("refs.p", REFS, "%team")}  %me = call ptr @record(i64 {FUNCTION})
+{field("made.p", MADE, "%team")}{field("refs.p", REFS, "%team")}  %me = call ptr @record(i64 {FUNCTION})
   %none = icmp eq ptr %me, null
   br i1 %none, label %failed, label %start
 start:
   %made = load i32, ptr %made.p
   %tid = add i32 %made, 1
   store i32 %tid, ptr %me
-{_field("team.p", TEAM)}  store ptr %team, ptr %team.p
+{field("team.p", TEAM)}  store ptr %team, ptr %team.p
   %ticket = call ptr @ticket_of(ptr %team, i32 %tid)
   store atomic i32 0, ptr %ticket seq_cst, align 4
   %more = atomicrmw add ptr %refs.p, i32 1 seq_cst
@@ -326,13 +335,13 @@ failed:
 _TEAM = f"""
 ; enter: remember what the thread is outside
 define internal void @push(ptr %me) #0 {{
-{_field("depth.p", DEPTH)}  %depth = load i32, ptr %depth.p
+{field("depth.p", DEPTH)}  %depth = load i32, ptr %depth.p
   %within = icmp ult i32 %depth, {_DEEPEST}
   br i1 %within, label %keep, label %done
 keep:
   %d = zext i32 %depth to i64
   %offset = mul i64 %d, 8
-{_field("saved", SAVED)}  %place = getelementptr i8, ptr %saved, i64 %offset
+{field("saved", SAVED)}  %place = getelementptr i8, ptr %saved, i64 %offset
   %both = load i64, ptr %me
   store i64 %both, ptr %place
   br label %done
@@ -343,7 +352,7 @@ done:
 }}
 
 define internal void @pop(ptr %me) #0 {{
-{_field("depth.p", DEPTH)}  %depth = load i32, ptr %depth.p
+{field("depth.p", DEPTH)}  %depth = load i32, ptr %depth.p
   %less = sub i32 %depth, 1
   store i32 %less, ptr %depth.p
   %within = icmp ult i32 %less, {_DEEPEST}
@@ -351,7 +360,7 @@ define internal void @pop(ptr %me) #0 {{
 restore:
   %d = zext i32 %less to i64
   %offset = mul i64 %d, 8
-{_field("saved", SAVED)}  %place = getelementptr i8, ptr %saved, i64 %offset
+{field("saved", SAVED)}  %place = getelementptr i8, ptr %saved, i64 %offset
   %both = load i64, ptr %place
   store i64 %both, ptr %me
   br label %done
@@ -362,7 +371,7 @@ done:
 ; make the parts known; returns how many threads the team has
 define internal i32 @post(ptr %me, ptr %function, ptr %data, i32 %wanted) #0 {{
 entry:
-{_field("made.p", MADE)}{_field("function.p", FUNCTION)}{_field("data.p", DATA)}{_field("members.p", MEMBERS)}{_field("done.p", DONE)}{_field("epoch.p", EPOCH)}{_field("sleepers.p", SLEEPERS)}  %most = call i32 @llvm.umin.i32(i32 %wanted, i32 {MOST})
+{field("made.p", MADE)}{field("function.p", FUNCTION)}{field("data.p", DATA)}{field("members.p", MEMBERS)}{field("done.p", DONE)}{field("epoch.p", EPOCH)}{field("sleepers.p", SLEEPERS)}  %most = call i32 @llvm.umin.i32(i32 %wanted, i32 {MOST})
   br label %enough
 enough:
   %made = load i32, ptr %made.p
@@ -414,7 +423,7 @@ ready:
 ; do what no worker has begun, and wait for the others
 define internal void @join(ptr %me) #0 {{
 entry:
-{_field("size.p", SIZE)}{_field("epoch.p", EPOCH)}{_field("function.p", FUNCTION)}{_field("data.p", DATA)}{_field("done.p", DONE)}{_field("waiting.p", WAITING)}  %n = load i32, ptr %size.p
+{field("size.p", SIZE)}{field("epoch.p", EPOCH)}{field("function.p", FUNCTION)}{field("data.p", DATA)}{field("done.p", DONE)}{field("waiting.p", WAITING)}  %n = load i32, ptr %size.p
   %epoch = load atomic i32, ptr %epoch.p monotonic, align 4
   %even = shl i32 %epoch, 1
   %taken = add i32 %even, 1
@@ -488,7 +497,7 @@ done:
 
 define void @GOMP_parallel_start(ptr %function, ptr %data, i32 %threads) #0 {{
   %me = call ptr @who()
-{_field("size.p", SIZE)}{_field("active.p", ACTIVE)}  call void @push(ptr %me)
+{field("size.p", SIZE)}{field("active.p", ACTIVE)}  call void @push(ptr %me)
   %active = load i32, ptr %active.p
   %inside = icmp ne i32 %active, 0
   br i1 %inside, label %alone, label %free
@@ -520,16 +529,7 @@ alone:
   ret void
 }}
 
-define void @GOMP_parallel_end() #0 {{
-entry:
-  %me = call ptr @member()
-  %outside = icmp eq ptr %me, null
-  br i1 %outside, label %other, label %ours
-other:
-  call void @libgomp_GOMP_parallel_end()
-  ret void
-ours:
-{_field("size.p", SIZE)}{_field("active.p", ACTIVE)}  %n = load i32, ptr %size.p
+{asked("void", "GOMP_parallel_end", "")}{field("size.p", SIZE)}{field("active.p", ACTIVE)}  %n = load i32, ptr %size.p
   %several = icmp ugt i32 %n, 1
   br i1 %several, label %team, label %done
 team:
@@ -548,60 +548,24 @@ define void @GOMP_parallel(ptr %function, ptr %data, i32 %threads, i32 %flags) #
   ret void
 }}
 
-define i32 @omp_get_thread_num() #0 {{
-entry:
-  %me = call ptr @member()
-  %outside = icmp eq ptr %me, null
-  br i1 %outside, label %other, label %ours
-other:
-  %theirs = call i32 @libgomp_omp_get_thread_num()
-  ret i32 %theirs
-ours:
-  %tid = load i32, ptr %me
+{asked("i32", "omp_get_thread_num", "")}  %tid = load i32, ptr %me
   ret i32 %tid
 }}
 
-define i32 @omp_get_num_threads() #0 {{
-entry:
-  %me = call ptr @member()
-  %outside = icmp eq ptr %me, null
-  br i1 %outside, label %other, label %ours
-other:
-  %theirs = call i32 @libgomp_omp_get_num_threads()
-  ret i32 %theirs
-ours:
-{_field("size.p", SIZE)}  %n = load i32, ptr %size.p
+{asked("i32", "omp_get_num_threads", "")}{field("size.p", SIZE)}  %n = load i32, ptr %size.p
   ret i32 %n
 }}
 
-define i32 @omp_in_parallel() #0 {{
-entry:
-  %me = call ptr @member()
-  %outside = icmp eq ptr %me, null
-  br i1 %outside, label %other, label %ours
-other:
-  %theirs = call i32 @libgomp_omp_in_parallel()
-  ret i32 %theirs
-ours:
-{_field("active.p", ACTIVE)}  %active = load i32, ptr %active.p
+{asked("i32", "omp_in_parallel", "")}{field("active.p", ACTIVE)}  %active = load i32, ptr %active.p
   ret i32 %active
 }}
 
-define void @GOMP_barrier() #0 {{
-entry:
-  %me = call ptr @member()
-  %outside = icmp eq ptr %me, null
-  br i1 %outside, label %other, label %ours
-other:
-  call void @libgomp_GOMP_barrier()
-  ret void
-ours:
-{_field("size.p", SIZE)}  %n = load i32, ptr %size.p
+{asked("void", "GOMP_barrier", "")}{field("size.p", SIZE)}  %n = load i32, ptr %size.p
   %several = icmp ugt i32 %n, 1
   br i1 %several, label %wait, label %done
 wait:
-{_field("team.p", TEAM)}  %team = load ptr, ptr %team.p
-{_field("arrived.p", ARRIVED, "%team")}{_field("turn.p", TURN, "%team")}  %turn = load atomic i32, ptr %turn.p acquire, align 4
+{field("team.p", TEAM)}  %team = load ptr, ptr %team.p
+{field("arrived.p", ARRIVED, "%team")}{field("turn.p", TURN, "%team")}  %turn = load atomic i32, ptr %turn.p acquire, align 4
   %before = atomicrmw add ptr %arrived.p, i32 1 acq_rel
   %here = add i32 %before, 1
   %last = icmp eq i32 %here, %n
@@ -632,235 +596,4 @@ done:
 }}
 """
 
-_LOOPS = f"""
-; the iterations of a loop in chunks, dealt out in turn; a chunk of 0: one block for each thread
-define i1 @GOMP_loop_static_start(i64 %start, i64 %end, i64 %step, i64 %chunk, ptr %from, ptr %to) #0 {{
-entry:
-  %me = call ptr @member()
-  %outside = icmp eq ptr %me, null
-  br i1 %outside, label %other, label %ours
-other:
-  %theirs = call i1 @libgomp_GOMP_loop_static_start(i64 %start, i64 %end, i64 %step, i64 %chunk, ptr %from, ptr %to)
-  ret i1 %theirs
-ours:
-{_field("count.p", LOOP_COUNT)}{_field("start.p", LOOP_START)}{_field("step.p", LOOP_STEP)}{_field("chunk.p", LOOP_CHUNK)}{_field("turn.p", LOOP_TURN)}  %up = icmp sgt i64 %step, 0
-  %round = select i1 %up, i64 -1, i64 1
-  %distance = sub i64 %end, %start
-  %d = add i64 %distance, %step
-  %rounded = add i64 %d, %round
-  %iterations = sdiv i64 %rounded, %step
-  %negative = icmp slt i64 %iterations, 0
-  %count = select i1 %negative, i64 0, i64 %iterations
-  store i64 %count, ptr %count.p
-  store i64 %start, ptr %start.p
-  store i64 %step, ptr %step.p
-  store i64 %chunk, ptr %chunk.p
-  store i64 0, ptr %turn.p
-  %any = call i1 @GOMP_loop_static_next(ptr %from, ptr %to)
-  ret i1 %any
-}}
-
-define i1 @GOMP_loop_static_next(ptr %from, ptr %to) #0 {{
-entry:
-  %me = call ptr @member()
-  %outside = icmp eq ptr %me, null
-  br i1 %outside, label %other, label %ours
-other:
-  %theirs = call i1 @libgomp_GOMP_loop_static_next(ptr %from, ptr %to)
-  ret i1 %theirs
-ours:
-{_field("size.p", SIZE)}{_field("count.p", LOOP_COUNT)}{_field("start.p", LOOP_START)}{_field("step.p", LOOP_STEP)}{_field("chunk.p", LOOP_CHUNK)}{_field("turn.p", LOOP_TURN)}  %tid.32 = load i32, ptr %me
-  %tid = zext i32 %tid.32 to i64
-  %n.32 = load i32, ptr %size.p
-  %n = zext i32 %n.32 to i64
-  %count = load i64, ptr %count.p
-  %chunk = load i64, ptr %chunk.p
-  %turn = load i64, ptr %turn.p
-  %turn.next = add i64 %turn, 1
-  store i64 %turn.next, ptr %turn.p
-  %blocks = icmp eq i64 %chunk, 0
-  br i1 %blocks, label %block, label %chunked
-block:
-  %each = udiv i64 %count, %n
-  %rest = urem i64 %count, %n
-  %mine = mul i64 %each, %tid
-  %extra = call i64 @llvm.umin.i64(i64 %tid, i64 %rest)
-  %b.low = add i64 %mine, %extra
-  %longer = icmp ult i64 %tid, %rest
-  %one = zext i1 %longer to i64
-  %b.length = add i64 %each, %one
-  %b.high = add i64 %b.low, %b.length
-  %first = icmp eq i64 %turn, 0
-  %b.stop = select i1 %first, i64 %b.high, i64 %b.low
-  br label %have
-chunked:
-  %round = mul i64 %turn, %n
-  %number = add i64 %round, %tid
-  %c.start = mul i64 %number, %chunk
-  %c.low = call i64 @llvm.umin.i64(i64 %c.start, i64 %count)
-  %c.end = add i64 %c.low, %chunk
-  %c.high = call i64 @llvm.umin.i64(i64 %c.end, i64 %count)
-  br label %have
-have:
-  %low = phi i64 [ %b.low, %block ], [ %c.low, %chunked ]
-  %high = phi i64 [ %b.stop, %block ], [ %c.high, %chunked ]
-  %some = icmp ult i64 %low, %high
-  br i1 %some, label %give, label %none
-give:
-  %start = load i64, ptr %start.p
-  %step = load i64, ptr %step.p
-  %low.scaled = mul i64 %low, %step
-  %low.value = add i64 %start, %low.scaled
-  store i64 %low.value, ptr %from
-  %high.scaled = mul i64 %high, %step
-  %high.value = add i64 %start, %high.scaled
-  store i64 %high.value, ptr %to
-  ret i1 true
-none:
-  ret i1 false
-}}
-
-define void @GOMP_loop_end_nowait() #0 {{
-entry:
-  %me = call ptr @member()
-  %outside = icmp eq ptr %me, null
-  br i1 %outside, label %other, label %ours
-other:
-  call void @libgomp_GOMP_loop_end_nowait()
-  ret void
-ours:
-  ret void
-}}
-"""
-
-# a frame: function, data, units, units of a piece, pieces of a block, pieces, blocks, the team's record
-_SHARE = f"""
-define internal void @blocks(ptr %frame) #0 {{
-entry:
-  %function = load ptr, ptr %frame
-  %data.p = getelementptr i64, ptr %frame, i64 1
-  %data = load ptr, ptr %data.p
-  %units.p = getelementptr i64, ptr %frame, i64 2
-  %units = load i64, ptr %units.p
-  %piece.p = getelementptr i64, ptr %frame, i64 3
-  %piece = load i64, ptr %piece.p
-  %each.p = getelementptr i64, ptr %frame, i64 4
-  %each = load i64, ptr %each.p
-  %pieces.p = getelementptr i64, ptr %frame, i64 5
-  %pieces = load i64, ptr %pieces.p
-  %n.p = getelementptr i64, ptr %frame, i64 6
-  %n.64 = load i64, ptr %n.p
-  %n = trunc i64 %n.64 to i32
-  %team.p = getelementptr i64, ptr %frame, i64 7
-  %team = load ptr, ptr %team.p
-  %me = call ptr @who()
-  %tid = load i32, ptr %me
-  br label %block
-
-block:  ; first the thread's own, then what is left of the others'
-  %k = phi i32 [ 0, %entry ], [ %k.next, %block.done ]
-  %sum = add i32 %tid, %k
-  %v = urem i32 %sum, %n
-  %line = call ptr @ticket_of(ptr %team, i32 %v)
-  %next.p = getelementptr i8, ptr %line, i64 {NEXT}
-  %v.64 = zext i32 %v to i64
-  %base = mul i64 %v.64, %each
-  br label %take
-take:
-  %i = atomicrmw add ptr %next.p, i64 1 monotonic
-  %p = add i64 %base, %i
-  %within = icmp ult i64 %i, %each
-  %there = icmp ult i64 %p, %pieces
-  %some = and i1 %within, %there
-  br i1 %some, label %run, label %block.done
-run:
-  %start = mul i64 %p, %piece
-  %end = add i64 %start, %piece
-  %stop = call i64 @llvm.umin.i64(i64 %end, i64 %units)
-  call void %function(ptr %data, i64 %start, i64 %stop)
-  br label %take
-block.done:
-  %k.next = add i32 %k, 1
-  %more = icmp ult i32 %k.next, %n
-  br i1 %more, label %block, label %done
-done:
-  ret void
-}}
-
-; function(data, from, to) for all units, in pieces of multiples of `grain`, on at most `most` threads
-define void @pool_share(ptr %function, ptr %data, i64 %units, i64 %grain, i32 %most) #0 {{
-entry:
-  %frame = alloca [8 x i64], align 64
-  %me = call ptr @who()
-{_field("active.p", ACTIVE)}  %active = load i32, ptr %active.p
-  %inside = icmp ne i32 %active, 0
-  br i1 %inside, label %alone, label %free
-free:
-  %usual = call i32 @omp_get_max_threads()
-  %few = call i32 @llvm.umin.i32(i32 %usual, i32 %most)
-  %n = call i32 @llvm.umin.i32(i32 %few, i32 {MOST})
-  %several = icmp ugt i32 %n, 1
-  br i1 %several, label %team, label %alone
-alone:
-  call void %function(ptr %data, i64 0, i64 %units)
-  ret void
-team:
-  %n.64 = zext i32 %n to i64
-  %most.64 = zext i32 %most to i64
-  %less = sub i64 %grain, 1
-  %up = add i64 %units, %less
-  %grains = udiv i64 %up, %grain
-  %small = call i64 @llvm.umax.i64(i64 %most.64, i64 %n.64)
-  %many = mul i64 %n.64, {_PIECES}
-  %goal.n = call i64 @llvm.umin.i64(i64 %small, i64 %many)
-  %goal = call i64 @llvm.umin.i64(i64 %goal.n, i64 %grains)
-  %goal.less = sub i64 %goal, 1
-  %g.up = add i64 %grains, %goal.less
-  %in.piece = udiv i64 %g.up, %goal
-  %piece = mul i64 %in.piece, %grain
-  %piece.less = sub i64 %piece, 1
-  %u.up = add i64 %units, %piece.less
-  %pieces = udiv i64 %u.up, %piece
-  %n.less = sub i64 %n.64, 1
-  %p.up = add i64 %pieces, %n.less
-  %each = udiv i64 %p.up, %n.64
-  store ptr %function, ptr %frame
-  %data.p = getelementptr i64, ptr %frame, i64 1
-  store ptr %data, ptr %data.p
-  %units.p = getelementptr i64, ptr %frame, i64 2
-  store i64 %units, ptr %units.p
-  %piece.p = getelementptr i64, ptr %frame, i64 3
-  store i64 %piece, ptr %piece.p
-  %each.p = getelementptr i64, ptr %frame, i64 4
-  store i64 %each, ptr %each.p
-  %pieces.p = getelementptr i64, ptr %frame, i64 5
-  store i64 %pieces, ptr %pieces.p
-  %n.p = getelementptr i64, ptr %frame, i64 6
-  store i64 %n.64, ptr %n.p
-  %team.p = getelementptr i64, ptr %frame, i64 7
-  store ptr %me, ptr %team.p
-  br label %clear
-clear:
-  %t = phi i32 [ 0, %team ], [ %t.next, %clear ]
-  %line = call ptr @ticket_of(ptr %me, i32 %t)
-  %next.p = getelementptr i8, ptr %line, i64 {NEXT}
-  store atomic i64 0, ptr %next.p monotonic, align 8
-  %t.next = add i32 %t, 1
-  %more = icmp ult i32 %t.next, %n
-  br i1 %more, label %clear, label %start
-start:
-  call void @GOMP_parallel(ptr @blocks, ptr %frame, i32 %n, i32 0)
-  ret void
-}}
-"""
-
-CODE = DECLARATIONS + _BASICS + _WORKER + _TEAM + _LOOPS + _SHARE
-OTHERS = (  # libgomp's, called where the thread is in no team of the pool
-    "GOMP_parallel_end", "GOMP_barrier", "GOMP_loop_static_start", "GOMP_loop_static_next", "GOMP_loop_end_nowait",
-    "omp_get_thread_num", "omp_get_num_threads", "omp_in_parallel",
-)  # fmt: skip
-FUNCTIONS = (
-    "GOMP_parallel", "GOMP_parallel_start", "GOMP_parallel_end", "GOMP_barrier", "GOMP_loop_static_start",
-    "GOMP_loop_static_next", "GOMP_loop_end_nowait", "omp_get_thread_num", "omp_get_num_threads", "omp_in_parallel",
-    "pool_share", "pool_setup", "pool_forget",
-)  # fmt: skip
+CODE = DECLARATIONS + _BASICS + _WORKER + _TEAM

@@ -2,7 +2,7 @@
 
 A step passes a block of 64-bit numbers (sizes, strides in elements, a float's bits) and up to seven addresses, so that one
 function serves every shape, and gets a status, 0 for success. A function divides its rows between the threads of the
-OpenMP pool; it is compiled when first asked for.
+pool of threads; it is compiled when first asked for.
 """
 
 from __future__ import annotations
