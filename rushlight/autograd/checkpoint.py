@@ -15,7 +15,7 @@ from typing import Any
 
 from ..core.dispatch.autocast import Remembered
 from ..core.dispatch.mode import enable_grad, is_grad_enabled, no_grad
-from ..core.random import default_generator
+from ..core.random import continue_from, states
 from ..core.tensor.tensor import Tensor
 from .backward import backward
 from .engine import running
@@ -124,17 +124,17 @@ def _in_order(functions: list) -> Callable:
 
 
 @contextmanager
-def _random_state(state: Any):
-    """Draw random numbers from `state` on within the block, and then go on as before it. None changes nothing."""
-    if state is None:
+def _random_state(earlier: Any):
+    """Draw random numbers as after `earlier` within the block, and then go on as before it. None changes nothing."""
+    if earlier is None:
         yield
         return
-    before = default_generator.get_state()
-    default_generator.set_state(state)
+    before = states()
+    continue_from(earlier)
     try:
         yield
     finally:
-        default_generator.set_state(before)
+        continue_from(before)
 
 
 # ---------------------------------------------------------------------------------------------- the reentrant form
@@ -147,7 +147,7 @@ class CheckpointFunction(Function):
     def forward(ctx, run_function, preserve_rng_state, *args):
         check_backward_validity(args)
         ctx.run_function = run_function
-        ctx.random_state = default_generator.get_state() if preserve_rng_state else None
+        ctx.random_state = states() if preserve_rng_state else None
         ctx.autocast = Remembered()
         ctx.plain = [None if isinstance(a, Tensor) else a for a in args]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
@@ -254,7 +254,7 @@ class _Part:
     def __init__(self, function, args, kwargs, context, preserve: bool, check: bool, early_stop: bool):
         self.function, self.args, self.kwargs = function, args, kwargs
         self.context, self.check, self.early_stop = context, check, early_stop
-        self.random_state = default_generator.get_state() if preserve else None
+        self.random_state = states() if preserve else None
         self.autocast = Remembered()
         self.slots: list[weakref.ref[_Slot]] = []
         self.kinds: list[dict] = []

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from ..core.device import devices
+from . import gpus as gpus
 
 
 def _open(kind: str, index: int | None) -> Any:

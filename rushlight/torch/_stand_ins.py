@@ -13,6 +13,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..backend import gpus
 from ..core.dispatch.op import composite
 from ._parameters import PARAMETERS
 from .unavailable import ROWS, Row, exported, names_of
@@ -34,10 +35,17 @@ def stand_in(path: str) -> Any:
     return _made[path]
 
 
+def _error(row: Row) -> Exception:
+    """What using a name raises; with a GPU to use, not that there is none."""
+    if row.path.startswith("cuda.") and gpus.count():
+        return NotImplementedError(f"torch.{row.path} is not implemented, though there is a GPU to use")
+    return row.error()
+
+
 def _function(row: Row) -> Callable[..., NoReturn]:
     """Takes torch's parameters, so that Python itself refuses other arguments, with torch's TypeError."""
-    scope: dict[str, Any] = {"row": row}
-    exec(f"def unavailable{PARAMETERS.get(row.path, '(*args, **kwargs)')}: raise row.error()", scope)
+    scope: dict[str, Any] = {"row": row, "error": _error}
+    exec(f"def unavailable{PARAMETERS.get(row.path, '(*args, **kwargs)')}: raise error(row)", scope)
     unavailable = scope["unavailable"]
     module, _, name = f"{_ROOT}.{row.path}".rpartition(".")
     unavailable.__module__, unavailable.__name__, unavailable.__qualname__ = module, name, name
@@ -58,7 +66,7 @@ def _class(row: Row) -> type:
     def __new__(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
         if cls is made:  # a subclass may have parameters of its own
             call(*args, **kwargs)
-        raise row.error()
+        raise _error(row)
 
     module, _, name = f"{_ROOT}.{row.path}".rpartition(".")
     methods = {below: staticmethod(stand_in(f"{row.path}.{below}")) for below in names_of(row.path)}

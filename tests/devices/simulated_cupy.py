@@ -1,7 +1,7 @@
 """A simulation of CuPy where there is no GPU: its names and its strictness, NumPy's arithmetic.
 
 As in CuPy an array of the host where one of the GPU is needed raises TypeError, results are arrays and never scalars,
-and what CuPy lacks is not there.
+arrays of indices are taken modulo the size, and what CuPy lacks is not there.
 """
 
 from __future__ import annotations
@@ -36,6 +36,38 @@ def _wrapped(value: Any) -> Any:
         parts = [_wrapped(v) for v in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     return [_wrapped(v) for v in value] if type(value) is list else value
+
+
+def _within(index: Any, shape: tuple[int, ...]) -> Any:
+    """An index into an array of this shape, with arrays of integers modulo the size."""
+    several = isinstance(index, tuple)
+    parts = list(index) if several else [index]
+    dims = [p.ndim if _is_mask(p) else 0 if p is None else 1 for p in parts]
+    rest = len(shape) - sum(d for d, p in zip(dims, parts, strict=True) if p is not Ellipsis)
+    dim = 0
+    for i, part in enumerate(parts):
+        if isinstance(part, ndarray) and part.a.dtype.kind in "iu" and part.a.ndim and dim < len(shape) and shape[dim]:
+            parts[i] = ndarray(part.a % shape[dim])
+        dim += rest if part is Ellipsis else dims[i]
+    return _opened(tuple(parts) if several else parts[0])
+
+
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, ndarray) and part.a.dtype.kind == "b"
+
+
+def _wrapping(function: Any) -> Any:
+    """A function of an array and indices along an axis that takes them modulo the size."""
+
+    def run(a: Any, indices: Any, *args: Any, axis: Any = None, **options: Any) -> Any:
+        if args and not isinstance(args[0], ndarray):
+            axis, args = args[0], args[1:]
+        size = a.a.size if axis is None else a.a.shape[axis]
+        if isinstance(indices, ndarray) and size:
+            indices = ndarray(indices.a % size)
+        return _run(function, (a, indices, *args), {"axis": axis, **options})
+
+    return run
 
 
 def _run(function: Any, args: tuple, kwargs: dict) -> Any:
@@ -94,10 +126,10 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         self.a = np.lib.stride_tricks.as_strided(self.a, shape, strides)
 
     def __getitem__(self, index: Any) -> Any:
-        return _wrapped(self.a[_opened(index)])
+        return _wrapped(self.a[_within(index, self.a.shape)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.a[_opened(index)] = _opened(value)
+        self.a[_within(index, self.a.shape)] = _opened(value)
 
     def __len__(self) -> int:
         return len(self.a)
@@ -194,7 +226,10 @@ class _Stream:
         pass
 
 
+ndarray.take = lambda self, indices, axis=None: _take(self, indices, axis=axis)  # type: ignore[attr-defined]
+_take, _take_along_axis = _wrapping(np.take), _wrapping(np.take_along_axis)
 cupy: Any = _Module(np, "")
+cupy.take, cupy.take_along_axis = _take, _take_along_axis
 cupy.ndarray = ndarray
 cupy.asarray = lambda a, dtype=None, order=None: (
     a if isinstance(a, ndarray) and dtype is None else ndarray(np.array(getattr(a, "a", a), dtype, order=order))
@@ -203,7 +238,12 @@ cupy.array = lambda a, dtype=None, copy=True, **options: ndarray(
     np.array(_opened(a) if not isinstance(a, np.ndarray) else a, dtype, **options)
 )
 cupy.asnumpy = lambda a, order="C": np.array(a.a, order=order)
+cupy.get_default_memory_pool = lambda: SimpleNamespace(
+    used_bytes=lambda: 1024, total_bytes=lambda: 4096, free_all_blocks=lambda: None
+)
 cupy.cuda = SimpleNamespace(
     Device=_Device, get_current_stream=_Stream, memory=SimpleNamespace(OutOfMemoryError=type("OutOfMemoryError", (MemoryError,), {})),
-    runtime=SimpleNamespace(getDeviceCount=lambda: 1),
+    runtime=SimpleNamespace(
+        getDeviceCount=lambda: 1, memGetInfo=lambda: (1 << 20, 1 << 21), getDeviceProperties=lambda index: {"name": b"Simulated"}
+    ),
 )  # fmt: skip

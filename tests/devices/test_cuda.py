@@ -12,8 +12,9 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn, optim
+from rushlight.backend import gpus
 from rushlight.backend.cuda import Cuda
-from rushlight.backend.cuda.driver import count
+from rushlight.backend.gpus import count
 from rushlight.core.device import devices
 from rushlight.testing.devices import check_operator
 from rushlight.testing.samples import SAMPLES, function_of, samples_of
@@ -37,7 +38,9 @@ def device():
         return
     backend, opener = Cuda(0, simulated), devices._openers["cuda"]
     devices.register("cuda", lambda index: backend)
+    asked, gpus.count = gpus.count, lambda: 1
     yield backend
+    gpus.count = asked
     devices.register("cuda", opener)
     for key in [key for key in devices._backends if key[0] == "cuda"]:
         del devices._backends[key]
@@ -131,6 +134,71 @@ def test_what_the_host_computes_is_told_once(device):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         torch.nextafter(t, t + 1)
+
+
+def test_seeds_reach_the_stream():
+    draws = {}
+    for name, seed in (
+        ("all", torch.manual_seed),
+        ("cuda", torch.cuda.manual_seed),
+        ("every", torch.cuda.manual_seed_all),
+    ):
+        seed(7)
+        draws[name] = torch.rand(3, device="cuda").tolist()
+    torch.manual_seed(7)
+    assert draws["all"] == draws["cuda"] == draws["every"] == torch.rand(3).tolist()
+    assert torch.cuda.initial_seed() == 7
+    torch.cuda.seed()
+    assert torch.cuda.initial_seed() != 7 and torch.initial_seed() == 7
+    torch.seed()
+    assert torch.cuda.initial_seed() == torch.initial_seed() != 7
+
+
+def test_a_seed_holds_for_a_device_that_is_opened_later(device, monkeypatch):
+    monkeypatch.setattr(devices, "_backends", {})
+    device.generator.manual_seed(1)
+    torch.manual_seed(5)
+    assert torch.rand(2, device="cuda").tolist() == torch.rand(2).tolist()
+
+
+def test_states_of_the_stream():
+    state = torch.cuda.get_rng_state()
+    first = torch.rand(3, device="cuda").tolist()
+    torch.cuda.set_rng_state(state)
+    assert torch.rand(3, device="cuda").tolist() == first
+    torch.cuda.set_rng_state_all([state])
+    for devices_forked, same in ((None, True), ([0], True), (["cuda:0"], True), ([], False)):
+        torch.cuda.set_rng_state(state)
+        with torch.random.fork_rng(devices_forked):
+            torch.rand(5, device="cuda")
+        assert (torch.rand(3, device="cuda").tolist() == first) is same
+    with pytest.raises(ValueError, match="Expected a cuda device, but got: cpu"):
+        torch.cuda.get_rng_state("cpu")
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_checkpoint_draws_again_what_it_drew(reentrant):
+    x = torch.ones(64, device="cuda", requires_grad=True)
+    y = torch.utils.checkpoint.checkpoint(lambda t: nn.functional.dropout(t * 3), x, use_reentrant=reentrant)
+    torch.rand(9, device="cuda")
+    y.sum().backward()
+    assert x.grad.tolist() == y.tolist()
+
+
+def test_what_is_asked_about_a_gpu():
+    kept = torch.zeros(256, device="cuda")
+    assert torch.cuda.is_available() and torch.cuda.is_initialized() and torch.cuda.current_device() == 0
+    assert torch.cuda.memory_allocated() >= kept.nbytes and torch.cuda.memory_reserved("cuda:0") >= kept.nbytes
+    free, total = torch.cuda.mem_get_info(0)
+    assert 0 < free < total and torch.cuda.get_device_name()
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    torch.cuda.set_device(0)
+    with torch.cuda.device(0):
+        pass
+    for call in (torch.cuda.max_memory_allocated, torch.cuda.memory_stats, torch.cuda.Event, torch.cuda.ipc_collect):
+        with pytest.raises(NotImplementedError, match=r"torch.cuda.* is not implemented"):
+            call()
 
 
 def test_there_is_none_unless_it_is_asked_for():

@@ -21,7 +21,7 @@ from ...core.device.devices import device as Device
 from ...core.dispatch.op import Op
 from ...core.random.mersenne import Generator, drawing_from
 from ...core.tensor.dtype import from_numpy
-from .driver import OutOfMemoryError, count, cupy
+from .. import gpus
 from .functions import OWN, replaced
 from .translate import Translator
 
@@ -70,6 +70,21 @@ class Cuda(Backend):
     def synchronize(self) -> None:
         with self._gpu:
             self.library.cuda.get_current_stream().synchronize()
+
+    def memory(self) -> tuple[int, int, int, int]:
+        """Bytes in arrays, bytes that CuPy's pool holds for them, and the GPU's free and total bytes."""
+        with self._gpu:
+            pool = self.library.get_default_memory_pool()
+            return (pool.used_bytes(), pool.total_bytes(), *self.library.cuda.runtime.memGetInfo())
+
+    def empty_cache(self) -> None:
+        """Give the bytes of CuPy's pool that no array uses back to the driver."""
+        with self._gpu:
+            self.library.get_default_memory_pool().free_all_blocks()
+
+    def name(self) -> str:
+        """What the maker calls the GPU."""
+        return self.library.cuda.runtime.getDeviceProperties(self.device.index)["name"].decode()
 
     # ------------------------------------------------------------------------------------------ kernels
 
@@ -235,7 +250,7 @@ def _arrays(value: Any) -> list[np.ndarray]:
 
 
 def _out_of_memory(error: Exception, where: Cuda) -> Exception:
-    return OutOfMemoryError(f"CUDA out of memory on {where.device}. {error}")
+    return gpus.OutOfMemoryError(f"CUDA out of memory on {where.device}. {error}")
 
 
 _opened: dict[int, Cuda] = {}
@@ -247,10 +262,10 @@ def open_cuda(index: int | None) -> Cuda:
     Raises AssertionError, as torch does, where there is none or RUSHLIGHT_CUDA=1 is not set, and RuntimeError for one that is
     not there.
     """
-    n = count()
+    n = gpus.count()
     if not n:
         raise absent(Device("cuda", index))
-    library, index = cupy(), index or 0
+    library, index = gpus.cupy(), index or 0
     if index >= n:
         raise RuntimeError(f"CUDA error: invalid device ordinal: there is no cuda:{index}; this machine has {n}")
     if index not in _opened:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...core.tensor.storage import address_of
-from ...ops.index.scatter import _gather_columns
-from ...ops.nn.class_loss import _mean_of_rows
+from ...ops.index.scatter import gather_columns
+from ...ops.nn.class_loss import mean_of_rows
 from ...ops.pointwise.checks import extremes, lowest
 from ...ops.shape.slicing import flat_memory, memory_owner, writable_diagonal
 
@@ -170,6 +170,6 @@ def replaced(library: Any) -> dict[Callable, Callable]:
         lowest: lambda a: a.min().item(),
         writable_diagonal: lambda a, offset, dim1, dim2: a.diagonal(offset, dim1, dim2),
         # these take the first way, where NumPy raises for an index that is out of range; CuPy takes it modulo the size
-        _gather_columns: lambda input, index: None,
-        _mean_of_rows: lambda x, target: None,
+        gather_columns: lambda input, index: None,
+        mean_of_rows: lambda x, target: None,
     }

@@ -124,6 +124,7 @@ CPU = device("cpu")
 
 _openers: dict[str, Callable[[int | None], Backend]] = {}
 _backends: dict[tuple[str, int | None], Backend] = {}
+_seed: int | None = None  # of the random streams of devices that are opened later
 
 
 def register(kind: str, open: Callable[[int | None], Backend]) -> None:
@@ -161,6 +162,14 @@ def opened() -> list[Backend]:
     return list({id(b): b for b in _backends.values()}.values())
 
 
+def manual_seed(seed: int) -> None:
+    """Restart the random streams of all devices other than the CPU, those that are opened later too."""
+    global _seed
+    _seed = seed
+    for where in opened():
+        where.manual_seed(seed)
+
+
 def backend(where: Any) -> Backend | None:
     """The backend of a user's argument, None for the CPU. Raises where tensors cannot be placed there.
 
@@ -177,6 +186,8 @@ def backend(where: Any) -> Backend | None:
         if open is None:
             raise absent(where)
         found = open(where.index)
+        if _seed is not None and (found.device.type, found.device.index) not in _backends:
+            found.manual_seed(_seed)
         found = _backends.setdefault((found.device.type, found.device.index), found)
         _backends[where.type, where.index] = found
     return found

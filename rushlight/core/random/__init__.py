@@ -9,7 +9,7 @@ from .discrete import bernoulli, bernoulli_of, geometric, multinomial
 from .dropout import alpha_dropout_masks, dropout_mask, feature_dropout_mask
 from .integers import randint, random_, randperm
 from .layout import store
-from .mersenne import Generator, default_generator, initial_seed, manual_seed, seed
+from .mersenne import Generator, continue_from, default_generator, initial_seed, manual_seed, seed, states
 from .rejection import binomial, dirichlet, poisson, standard_gamma
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "bernoulli_of",
     "binomial",
     "cauchy",
+    "continue_from",
     "default_generator",
     "dirichlet",
     "dropout_mask",
@@ -37,6 +38,7 @@ __all__ = [
     "randperm",
     "seed",
     "standard_gamma",
+    "states",
     "store",
     "uniform",
 ]

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ctypes import memmove, string_at
-from typing import Any, SupportsInt
+from typing import TYPE_CHECKING, Any, SupportsInt
 
 import numpy as np
 
-from ..device.devices import CPU, backend, check, device, opened
+from ..device import devices
+from ..device.devices import CPU, backend, check, device
 from ..dispatch.extension_points import random_blocks
 from ..dispatch.mode import emit_event, thread
 from ..locks import lock, open_in_child
 from ..tensor.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from ..device.backend import Backend
 
 DEFAULT_SEED = 67280421310721
 WORDS = 624
@@ -370,16 +374,30 @@ def resolve(generator: Generator | None) -> Generator:
     return generator
 
 
+def states(of: Callable[[Backend], bool] = lambda where: True) -> list[tuple[Generator, Tensor]]:
+    """Where the streams are: the default one, and those of all devices in use for which `of` is true."""
+    others = [w.generator for w in devices.opened() if w.generator is not None and of(w)]
+    return [(generator, generator.get_state()) for generator in (default_generator, *others)]
+
+
+def continue_from(states: list[tuple[Generator, Tensor]]) -> None:
+    """Go on where the streams were."""
+    for generator, state in states:
+        generator.set_state(state)
+
+
 def manual_seed(seed: SupportsInt) -> Generator:
-    """Restart the default generator, and those of all devices in use, from int(seed). Returns the default one."""
-    for where in opened():
-        where.manual_seed(int(seed))
-    return default_generator.manual_seed(int(seed))
+    """Restart the default generator, and those of all devices, from int(seed). Returns the default one."""
+    default_generator.manual_seed(int(seed))
+    devices.manual_seed(int(seed))
+    return default_generator
 
 
 def seed() -> int:
-    """Restart the default generator from a seed of the operating system, and return that seed."""
-    return default_generator.seed()
+    """Restart the default generator, and those of all devices, from a seed of the operating system, and return that seed."""
+    seed = default_generator.seed()
+    devices.manual_seed(seed)
+    return seed
 
 
 def initial_seed() -> int:

@@ -79,7 +79,7 @@ def _too_large(input: np.ndarray, index: np.ndarray, d: int, src: np.ndarray | N
     )
 
 
-def _gather_columns(input: np.ndarray, index: np.ndarray) -> np.ndarray | None:
+def gather_columns(input: np.ndarray, index: np.ndarray) -> np.ndarray | None:
     """The usual case in half the time: columns of a matrix. None where something has to be looked into."""
     n = len(index)
     if n > len(input) or not index.size or lowest(index) < 0:
@@ -93,7 +93,7 @@ def _gather_columns(input: np.ndarray, index: np.ndarray) -> np.ndarray | None:
 @primitive(name="gather", public=False)
 def _gather(input, index, /, dim):
     if input.ndim == index.ndim == 2 and (dim == 1 or dim == -1) and index.dtype is _I64:
-        quick = _gather_columns(input, index)
+        quick = gather_columns(input, index)
         if quick is not None:
             return quick
     d = _check_gather("gather", input, index, dim)

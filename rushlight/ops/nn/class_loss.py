@@ -86,7 +86,7 @@ def _weights(target: np.ndarray, valid: Any, weight: Any, c: int, kind: np.dtype
 _I64, _F32 = np.dtype(np.int64), np.dtype(np.float32)
 
 
-def _mean_of_rows(x: np.ndarray, target: np.ndarray) -> np.ndarray | None:
+def mean_of_rows(x: np.ndarray, target: np.ndarray) -> np.ndarray | None:
     """The usual case in a third of the time: every target a class, none of them ignored. None where that has to be looked into."""
     n = len(x)
     if len(target) != n or not n or x.dtype is not _F32 or lowest(target) < 0:
@@ -101,7 +101,7 @@ def _mean_of_rows(x: np.ndarray, target: np.ndarray) -> np.ndarray | None:
 def _nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean"):
     usual = weight is None and reduction == "mean" and ignore_index < 0
     if usual and input.ndim == 2 and target.ndim == 1 and target.dtype is _I64:
-        quick = _mean_of_rows(input, target)
+        quick = mean_of_rows(input, target)
         if quick is not None:
             return quick
     _check_targets(input, target)

@@ -1,4 +1,4 @@
-"""`torch.cuda` where there is no CUDA device: questions are answered, seeds accepted, the rest (`unavailable.py`) raises and says why."""
+"""`torch.cuda`: questions are answered, with a GPU or without; the rest (`unavailable.py`) raises and says why."""
 
 from typing import TYPE_CHECKING
 
@@ -13,18 +13,22 @@ from .answers import (
     OutOfMemoryError,
     StreamContext,
     cudaStatus,
+    current_device,
     device,
     device_count,
     device_of,
     get_arch_list,
+    get_device_name,
     get_gencode_flags,
     is_available,
     is_bf16_supported,
     is_initialized,
     is_tf32_supported,
     list_gpu_processes,
+    set_device,
     set_stream,
     stream,
+    synchronize,
 )
 from .answers import (
     _initialized as _initialized,
@@ -97,12 +101,14 @@ __all__ = [
     "amp",
     "caching_allocator_enable",
     "cudaStatus",
+    "current_device",
     "default_generators",
     "device",
     "device_count",
     "device_of",
     "empty_cache",
     "get_arch_list",
+    "get_device_name",
     "get_gencode_flags",
     "get_rng_state",
     "get_rng_state_all",
@@ -135,11 +141,13 @@ __all__ = [
     "reset_peak_memory_stats",
     "seed",
     "seed_all",
+    "set_device",
     "set_per_process_memory_fraction",
     "set_rng_state",
     "set_rng_state_all",
     "set_stream",
     "stream",
+    "synchronize",
 ]
 __all__ += exported("cuda")
 if not TYPE_CHECKING:  # else every name would be one of the module's

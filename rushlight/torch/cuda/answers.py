@@ -1,30 +1,56 @@
-"""What `torch.cuda` answers without a device."""
+"""What `torch.cuda` says of GPUs."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...backend.cuda.driver import OutOfMemoryError as OutOfMemoryError
-from ...backend.cuda.driver import count
+from ...backend import gpus
+from ...backend.gpus import OutOfMemoryError as OutOfMemoryError
+from ...core.device.devices import opened
 from ..unavailable import NO_CUDA, NO_CUDA_SWITCH, Row
+from .selected import gpu
 
 
 def is_available() -> bool:
     """Whether a CUDA device can be used: with CuPy, a GPU, and RUSHLIGHT_CUDA=1 in the environment."""
-    return count() > 0
+    return gpus.count() > 0
 
 
 def device_count() -> int:
     """How many CUDA devices there are to use: 0 where `is_available()` is False."""
-    return count()
+    return gpus.count()
+
+
+def current_device():
+    """The index of the GPU that is meant where none is named: 0. Raises AssertionError where there is none."""
+    return gpu(None, "cuda.current_device").device.index
+
+
+def set_device(device):
+    """Select a GPU: the first one is selected. Raises AssertionError where there is none, NotImplementedError for others."""
+    where = gpu(device, "cuda.set_device")
+    if where.device.index:
+        raise NotImplementedError(
+            f"torch.cuda.set_device({device!r}): name the GPU in each call; cuda:0 stays selected"
+        )
+
+
+def get_device_name(device=None):
+    """What the maker calls a GPU. Raises AssertionError where there is none."""
+    return gpu(device, "cuda.get_device_name").name()
+
+
+def synchronize(device=None):
+    """Wait until a GPU has done all that was started. Raises AssertionError where there is none."""
+    gpu(device, "cuda.synchronize").synchronize()
 
 
 _initialized = False  # some programs ask so, as torch.utils.checkpoint once did
 
 
 def is_initialized() -> bool:
-    """Whether CUDA has been started: False."""
-    return False
+    """Whether a GPU has been used."""
+    return any(where.device.type == "cuda" for where in opened())
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
@@ -101,13 +127,15 @@ def stream(stream: None) -> StreamContext:
 
 
 class device:
-    """Context manager that selects a device by index; a negative index or None changes nothing, others raise."""
+    """Context manager that selects a GPU by index; a negative index or None changes nothing, nor does 0 where there is a GPU."""
 
     def __init__(self, device: Any):
         index = getattr(device, "index", device)
         self.index = -1 if device is None else index if isinstance(index, int) else 0
 
     def __enter__(self) -> None:
+        if self.index == 0 and gpus.count():
+            return
         if self.index >= 0:
             raise Row("cuda.device", "class", NO_CUDA_SWITCH).error()
 

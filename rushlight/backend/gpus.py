@@ -1,4 +1,4 @@
-"""Whether there is a GPU, the library that runs on it, and its errors."""
+"""Whether there are NVIDIA GPUs to use, the library that runs on them, and its errors: what `torch.cuda` asks at no cost."""
 
 from __future__ import annotations
 
