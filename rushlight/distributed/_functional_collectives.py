@@ -15,6 +15,7 @@ from ..autograd.function import Function
 from ..core.tensor.tensor import Tensor
 from ..ops import cat
 from . import collectives as c
+from .nn import functional
 from .nn.functional import _AllGatherBase, _AllToAllSingle
 from .process_group import ProcessGroup
 from .reduce_op import RedOpType, ReduceOp
@@ -137,18 +138,11 @@ def _check_sum(op: RedOpType, name: str) -> None:
         raise RuntimeError(f"{name} backward only supports 'sum' reduction, got '{op.name.lower()}'")
 
 
-class _AllReduce(Function):
-    @staticmethod
-    def forward(ctx: Any, op: RedOpType, group: ProcessGroup, tensor: Tensor) -> Tensor:
-        ctx.op, ctx.group = op, group
-        tensor = tensor.clone().contiguous()
-        c.all_reduce(tensor, op, group)
-        return tensor
-
+class _AllReduce(functional._AllReduce):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
         _check_sum(ctx.op, "all_reduce")
-        return None, None, _AllReduce.apply(ctx.op, ctx.group, g)
+        return functional._AllReduce.backward(ctx, g)
 
 
 class _ReduceScatterSingle(Function):

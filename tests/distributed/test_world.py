@@ -8,6 +8,7 @@ import pytest
 
 import rushlight as torch
 import rushlight.distributed as dist
+from rushlight.alias.finder import _PATH_FOLDER
 from rushlight.distributed.process_output import streams_of
 
 
@@ -121,6 +122,19 @@ def test_the_command_torchrun(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == ["[default0]:work 0 2 3.0", "[default1]:work 1 2 3.0"]
+
+
+def test_where_torch_is_installed_torchrun_is_its_own(tmp_path):
+    package = tmp_path / "torch" / "distributed"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").touch()
+    (package / "__init__.py").touch()
+    (package / "run.py").write_text("def main(argv): print('of torch', argv)")
+    command = [sys.executable, "-c", "from rushlight.cli.torchrun import main; main(['a.py'])"]
+    for path, begins in ((str(tmp_path), True), (os.pathsep.join([str(_PATH_FOLDER), str(tmp_path)]), False)):
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
+        assert (done.stdout == "of torch ['a.py']\n") is begins
+        assert begins or "a.py" in done.stderr
 
 
 ORPHAN = """

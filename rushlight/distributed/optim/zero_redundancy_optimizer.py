@@ -12,6 +12,7 @@ from typing import Any
 from ...core.dispatch.mode import no_grad
 from ...core.tensor.tensor import Tensor
 from ...nn.parallel.join import Join, Joinable, JoinHook
+from ...nn.utils.convert_parameters import vector_to_parameters
 from ...ops import cat
 from ...optim import Optimizer
 from ...utils._pytree import tree_map
@@ -233,9 +234,6 @@ def _checked(params: Any) -> list[Any]:
 def _flattened(members: list[Tensor]) -> Tensor:
     """One tensor, of which the parameters become parts."""
     with no_grad():
-        flat = cat([p.detach().reshape(-1) for p in members])
-        at = 0
-        for p in members:
-            p.data = flat[at : at + p.numel()].view(p.shape)
-            at += p.numel()
+        flat = cat([p.reshape(-1) for p in members])
+        vector_to_parameters(flat, members)
     return flat
