@@ -16,7 +16,7 @@ from time import sleep
 
 from .paired import Runner, compare, installed, need_torch, ratio
 from .step_cases import CASES
-from .steps import VARIANTS, busy_share
+from .steps import VARIANTS, add_common_options, busy_share, check_cases
 
 SPINNING = (1, 2)  # spinning processes
 DEFAULT = ("rushlight", "rushlight.compile", "torch")
@@ -59,17 +59,12 @@ class Result:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command line."""
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; all where none is named")
-    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(DEFAULT), help="what is to run")
-    parser.add_argument("--pairs", type=int, default=7, help="repetitions, taken in turn (7)")
-    parser.add_argument("--seconds", type=float, default=0.5, help="of the slowest variant's turn in each (0.5)")
-    parser.add_argument("--json", type=Path, help="a file for the figures")
+    add_common_options(parser, DEFAULT)
 
 
 def main(cases: list[str], variants: list[str], pairs: int, seconds: float, json: Path | None) -> None:
     """Print a table per case as it is measured."""
-    if unknown := set(cases) - set(CASES):
-        raise SystemExit(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    check_cases(cases)
     refuse_real_time()
     need_torch()
     cores = len(own_cores())

@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import statistics
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from time import sleep
@@ -76,13 +77,24 @@ class Result:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command line."""
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; all where none is named")
-    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS), help="what is to run")
-    parser.add_argument("--pairs", type=int, default=7, help="repetitions, taken in turn (7)")
-    parser.add_argument("--seconds", type=float, default=0.5, help="of the slowest variant's turn in each (0.5)")
+    add_common_options(parser, VARIANTS)
     parser.add_argument("--threads", type=int, help="for every variant (default: each library's own choice)")
     parser.add_argument("--picture", type=Path, default=Path("build/steps.png"), help="where it goes (build/steps.png)")
+
+
+def add_common_options(parser: argparse.ArgumentParser, variants: Iterable[str]) -> None:
+    """The options of every benchmark of training steps. variants: those that run by default."""
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; all where none is named")
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(variants), help="what is to run")
+    parser.add_argument("--pairs", type=int, default=7, help="repetitions, taken in turn (7)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of the slowest variant's turn in each (0.5)")
     parser.add_argument("--json", type=Path, help="a file for the figures")
+
+
+def check_cases(cases: list[str]) -> None:
+    """Stop where a name is none of a case."""
+    if unknown := set(cases) - set(CASES):
+        raise SystemExit(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
 
 
 def main(
@@ -95,8 +107,7 @@ def main(
     json: Path | None,
 ) -> None:
     """Print a table per case as it is measured, then how far each is from the machine's limits, and save the picture."""
-    if unknown := set(cases) - set(CASES):
-        raise SystemExit(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    check_cases(cases)
     need_torch()
     print(f"{platform.machine()}, {os.cpu_count()} processors, threads: {threads or 'as each library chooses'}")
     results = []

@@ -18,7 +18,7 @@ from ..core.determinism import mode
 from ..core.device.buffer import Buffer
 from ..core.dispatch.aten.wrapper import wrapped_by
 from ..core.dispatch.entry import is_result
-from ..core.dispatch.extension_points import call_node
+from ..core.dispatch.extension_points import call_node, profiled_pass
 from ..core.dispatch.inplace import CopySlices
 from ..core.dispatch.mode import emit_event, no_grad, thread
 from ..core.dispatch.slow_path import plain
@@ -57,7 +57,8 @@ def run(
     """
     state = thread.state
     plain = wanted is None and len(roots) == 1 and not (keep_graph or create_graph) and state.level <= 1
-    plain = plain and not mode.on
+    profiled = profiled_pass.value
+    plain = plain and not mode.on and profiled is None
     if plain:
         root, g = roots[0]
         for program in repeats.programs.get(type(root), ()):
@@ -66,7 +67,7 @@ def run(
     before = state.grad, state.inference
     state.set(create_graph, False)
     outer = running.task
-    running.task = task = _Pass(keep_graph, create_graph, wanted, accumulate)
+    running.task = task = (profiled or Pass)(keep_graph, create_graph, wanted, accumulate)
     task.repeats = plain and jit.on
     try:
         return task.run(roots)
@@ -75,7 +76,7 @@ def run(
         state.set(*before)
 
 
-class _Pass:
+class Pass:
     """One call of backward."""
 
     def __init__(self, keep_graph: bool, create_graph: bool, wanted: list | None, accumulate: bool):
@@ -180,8 +181,7 @@ class _Pass:
             self._deliver_output(node, g)
             return
         try:
-            _check_saved(node)
-            grads = node.backward(g) if node.hooks is None or not node.hooks.packed else _unpacked_backward(node, g)
+            grads = self._gradients(node, g)
         except Exception as error:
             _note_forward(node, error)
             raise
@@ -213,6 +213,11 @@ class _Pass:
                     del gi  # the engine holds no reference of its own: see _is_private
                 if type(edge) is Leaf:
                     self._release_leaf(edge)
+
+    def _gradients(self, node: Node, g: Any) -> Any:
+        """Those of a node's inputs, or None."""
+        _check_saved(node)
+        return node.backward(g) if node.hooks is None or not node.hooks.packed else _unpacked_backward(node, g)
 
     def _before(self, node: Node, g: Any) -> Any:
         """Run the hooks on the gradient of the node's result."""

@@ -1,23 +1,31 @@
-"""torch.autograd.profiler: how long operators and marked blocks take.
+"""torch.autograd.profiler: how long operators, visits of nodes in backward, and marked blocks take.
 
-While a profile is open, the kernel of every operator is timed, in forward and backward, under torch's names
-('aten::mm'). Programs that replay without calling kernels (compiled steps, backward passes that repeat) show no
-operators. Times are of the clock, in microseconds; memory is the size of the results that are not views. FLOPs are not
-measured.
+While a profile is open, the kernel of every operator is timed under the names of torch's operators (`aten::linear`, in it
+`aten::addmm`), and backward visits every node: no program replays a pass, as it would after some repetitions. Steps of
+optimizers, batches of loaders and replays of compiled functions are one event each, without what they consist of; tensors
+that a program only makes (`torch.zeros`) have none. What torch does not have is called `rushlight::...`. Times are of the
+clock, in microseconds; memory is the size of the results that are not views.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..core.dispatch.aten.profile_names import Call, flops_of, shown
+from ..core.dispatch.extension_points import BLOCK, CALL, profiled_block, profiled_pass
+from ..core.dispatch.inplace import is_written_by
 from ..core.dispatch.op import RECORDS, Op
-from ..core.tensor.storage import describe, user_line
-from ._profile_table import table_of
+from ..core.tensor.node import Output
+from ..core.tensor.storage import tick, user_lines
+from ._profile_events import EventList, FunctionEvent, FunctionEventAvg
+from ._profile_trace import write_trace
+from .engine import Pass
 
 __all__ = [
     "EventList",
@@ -32,184 +40,147 @@ __all__ = [
 
 _active: list[Any] = []  # the open profiles, the innermost last
 
-
-class FunctionEvent:
-    """One call or block: its name, thread, start and length in microseconds, and its part outside of inner ones.
-
-    input_shapes: of the arrays that an operator's kernel was given. cpu_memory_usage: bytes of the results that are not
-    views, with those of inner calls; self_cpu_memory_usage: without. stack: the program's line, 'file.py:12'.
-    Each is only recorded where the profile asks for it.
-    """
-
-    def __init__(self, name: str, thread: int, start_us: float):
-        self.name = self.key = name
-        self.thread, self.start_us = thread, start_us
-        self.cpu_time_total = self.self_cpu_time_total = 0.0
-        self.count = 1
-        self.input_shapes: list[list[int]] = []
-        self.cpu_memory_usage = self.self_cpu_memory_usage = 0
-        self.stack: list[str] = []
-        self.cpu_parent: FunctionEvent | None = None  # the one around it
-
-    @property
-    def cpu_time(self) -> float:
-        return self.cpu_time_total
-
-    def __repr__(self) -> str:
-        return f"<FunctionEvent name={self.name} cpu_time={self.cpu_time_total:.3f}us>"
+_VISIT = 1  # of a node in backward: torch's number, as CALL and BLOCK are
 
 
-class FunctionEventAvg:
-    """All calls of one name."""
-
-    def __init__(self, key: str, like: Any = None):
-        self.key = key
-        self.count, self.cpu_time_total, self.self_cpu_time_total = 0, 0.0, 0.0
-        self.cpu_memory_usage = self.self_cpu_memory_usage = 0
-        self.input_shapes: list[list[int]] = [] if like is None else like.input_shapes
-        self.stack: list[str] = [] if like is None else like.stack
-        self.cpu_parent = None if like is None else like.cpu_parent
-
-    def add(self, event: Any) -> FunctionEventAvg:
-        """Count one more."""
-        self.count += event.count
-        self.cpu_memory_usage += event.cpu_memory_usage
-        self.self_cpu_memory_usage += event.self_cpu_memory_usage
-        self.cpu_time_total += event.cpu_time_total
-        self.self_cpu_time_total += event.self_cpu_time_total
-        return self
-
-    @property
-    def cpu_time(self) -> float:
-        return self.cpu_time_total / self.count if self.count else 0.0
-
-    def __repr__(self) -> str:
-        return f"<FunctionEventAvg key={self.key} cpu_time={self.cpu_time:.3f}us count={self.count}>"
-
-
-_SORTS = ("cpu_time", "cpu_time_total", "self_cpu_time_total", "count", "cpu_memory_usage", "self_cpu_memory_usage")
-
-
-class EventList(list):
-    """Events, or their averages."""
-
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
-        """The events of each name (and input shapes, and lines of the program) as one."""
-        found: dict[tuple, FunctionEventAvg] = {}
-        for event in self:
-            key: tuple = (event.key, str(event.input_shapes) if group_by_input_shape else "")
-            key += tuple(event.stack[:group_by_stack_n])
-            found.setdefault(key, FunctionEventAvg(event.key, event)).add(event)
-        for (_, shapes, *stack), average in found.items():
-            average.input_shapes = average.input_shapes if shapes else []
-            average.stack = stack
-        return EventList(found.values())
-
-    def total_average(self) -> FunctionEventAvg:
-        """All events as one."""
-        total = FunctionEventAvg("Total")
-        for event in self:
-            total.add(event)
-        return total
-
-    @property
-    def self_cpu_time_total(self) -> float:
-        return sum(event.self_cpu_time_total for event in self)
-
-    def table(
-        self,
-        sort_by: str | None = None,
-        row_limit: int = 100,
-        max_src_column_width: int = 75,
-        max_name_column_width: int = 55,
-        max_shapes_column_width: int = 80,
-        header: str | None = None,
-        top_level_events_only: bool = False,
-        time_unit: str | None = None,
-    ) -> str:
-        """The events as text, the largest `sort_by` first.
-
-        top_level_events_only: without those inside of another. time_unit: 's', 'ms' or 'us' for all times.
-        """
-        rows = list(self)
-        if sort_by is not None:
-            name = sort_by.replace("device_", "cpu_").replace("cuda_", "cpu_")
-            if name not in _SORTS:
-                raise AttributeError(f"events cannot be sorted by {sort_by!r}; choose from {', '.join(_SORTS)}")
-            rows.sort(key=lambda event: getattr(event, name), reverse=True)
-        limits = (max_name_column_width, max_shapes_column_width, max_src_column_width)
-        return table_of(rows, row_limit, limits, header, top_level_events_only, time_unit)
-
-    def export_chrome_trace(self, path: Any) -> None:
-        """Write the events as JSON for chrome://tracing or Perfetto."""
-        import json
-        import os
-
-        events = [
-            {"ph": "X", "cat": "cpu_op", "name": e.name, "pid": os.getpid(), "tid": e.thread, "ts": e.start_us,
-             "dur": e.cpu_time_total, "args": {"Input Dims": e.input_shapes} if e.input_shapes else {}}
-            for e in self
-        ]  # fmt: skip
-        with open(path, "w") as file:
-            json.dump({"schemaVersion": 1, "traceEvents": events}, file)
-
-    def __str__(self) -> str:
-        return self.table()
-
-
-# ---------------------------------------------------------------------------------------------- measuring
+# ---------------------------------------------------------------------------------------------- events
 
 
 class _Stack(threading.local):
-    """The open events of a thread, and how much of each went to inner ones."""
+    """The open events of a thread."""
 
     def __init__(self) -> None:
-        self.open: list[list[Any]] = []
+        self.open: list[FunctionEvent] = []
+        self.thread = threading.get_native_id()
 
 
 _stack = _Stack()
 
 
-def _begin(name: str) -> FunctionEvent:
-    now = time.perf_counter()
-    event = FunctionEvent(name, threading.get_ident(), now * 1e6)
-    if any(p.with_stack for p in _active):
-        event.stack = [describe(user_line(2))]
-    event.cpu_parent = _stack.open[-1][0] if _stack.open else None
-    _stack.open.append([event, now, 0.0, 0])
+class _Recorded:
+    """What is recorded while profiles are open."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.with_stack = self.record_shapes = self.with_flops = self.profile_memory = False
+        self.ticks: list[int] = []  # when calls began, in the time of `tick`, with the events
+        self.calls: list[FunctionEvent] = []
+
+    def look(self) -> None:
+        """Read what the open profiles ask for."""
+        for name in ("with_stack", "record_shapes", "with_flops", "profile_memory"):
+            setattr(self, name, any(getattr(p, name) for p in _active))
+
+
+_recorded = _Recorded()
+
+
+def _begin(name: str, scope: int) -> FunctionEvent:
+    _recorded.count += 1
+    around = _stack.open
+    now = time.perf_counter() * 1e6
+    event = FunctionEvent(_recorded.count, name, _stack.thread, now, now)
+    event.scope = scope
+    if around:
+        event.cpu_parent = around[-1]
+        around[-1].cpu_children.append(event)
+    if _recorded.with_stack:
+        event.stack = user_lines(2)
+    around.append(event)
+    event.time_range.start = event.time_range.end = time.perf_counter() * 1e6
+    for p in _active:
+        p._recorded.append(event)
     return event
 
 
-def _end(result: Any = None) -> None:
-    event, start, inner, inner_bytes = _stack.open.pop()
-    seconds = time.perf_counter() - start
-    event.cpu_time_total, event.self_cpu_time_total = seconds * 1e6, (seconds - inner) * 1e6
-    if any(p.profile_memory for p in _active):
-        event.self_cpu_memory_usage = sum(a.nbytes for a in _arrays(result) if a.base is None)
-        event.cpu_memory_usage = event.self_cpu_memory_usage + inner_bytes
-    if _stack.open:
-        _stack.open[-1][2] += seconds
-        _stack.open[-1][3] += event.cpu_memory_usage
-    for p in _active:
-        p._recorded.append(event)
+def _end() -> FunctionEvent:
+    now = time.perf_counter() * 1e6
+    event = _stack.open.pop()
+    event.time_range.end = now
+    return event
 
 
-def _timed(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+class _Block:
+    """Context manager: an event of this name."""
+
+    def __init__(self, name: str, scope: int = BLOCK):
+        self.name, self.scope = name, scope
+
+    def __enter__(self) -> FunctionEvent:
+        return _begin(self.name, self.scope)
+
+    def __exit__(self, *error: object) -> None:
+        _end()
+
+
+# ---------------------------------------------------------------------------------------------- operators
+
+
+_calls: dict[tuple, tuple[Call, ...]] = {}  # what was shown before, by the operator and the shapes
+
+
+def _calls_of(record: Op, args: tuple) -> tuple[Call, ...]:
+    writes = is_written_by(3)
+    inner = _stack.open != [] and _stack.open[-1].scope == _VISIT
+    key = (record.name, writes, inner, *[getattr(a, "shape", None) if a is not None else False for a in args])
+    if record.name == "part":
+        key += (str(args[1]),)
+    elif record.name == "linear.nd":
+        key += (args[0].flags.c_contiguous,)
+    found = _calls.get(key)
+    if found is None:
+        found = _calls[key] = shown(record, args, writes, inner)
+    return found
+
+
+def _timed(record: Op, kernel: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
-        event, result = _begin(name), None
-        if any(p.record_shapes for p in _active):
-            event.input_shapes = [list(a.shape) for a in _arrays(args)]
+        if _stack.open and _stack.open[-1].scope == CALL:  # a kernel calls another one
+            return kernel(*args, **kwargs)
+        calls = _calls_of(record, args)
+        number = tick()
+        for call in calls[:-1]:
+            _open(call)
+            _end()
+        opened = [_open(calls[-1])]
+        parts = calls[-1].parts
+        while parts:
+            for part in parts[:-1]:
+                _open(part)
+                _end()
+            opened.append(_open(parts[-1]))
+            parts = parts[-1].parts
+        opened[0].record = record
+        _recorded.ticks.append(number)
+        _recorded.calls.append(opened[0])
+        result = None
         try:
             result = kernel(*args, **kwargs)
             return result
         finally:
-            _end(result)
+            for _ in opened:
+                _end()
+            _measure(opened, calls[-1], result)
 
     return run
 
 
-def _arrays(values: Any) -> list[np.ndarray]:
-    return [a for a in (values if isinstance(values, tuple) else (values,)) if isinstance(a, np.ndarray)]
+def _open(call: Call) -> FunctionEvent:
+    event = _begin(call.name, CALL)
+    if _recorded.record_shapes:
+        event.input_shapes = call.shapes
+    return event
+
+
+def _measure(events: list[FunctionEvent], call: Call, result: Any) -> None:
+    """Note the bytes of a result, and the operations that gave it. events: of the call and its last parts, inwards."""
+    arrays = [a for a in (result if isinstance(result, tuple) else (result,)) if isinstance(a, np.ndarray)]
+    if _recorded.profile_memory:
+        events[-1].self_cpu_memory_usage = sum(a.nbytes for a in arrays if a.base is None)
+    if _recorded.with_flops and arrays:
+        for event in events:
+            event.flops = flops_of(call, arrays[0])
+            call = call.parts[-1] if call.parts else call
 
 
 class _Watch:
@@ -220,18 +191,74 @@ class _Watch:
 
     def start(self) -> None:
         for record in RECORDS:
-            timed = _timed(f"aten::{record.name.replace('.', '_')}", record.kernel)
+            timed = _timed(record, record.kernel)
             self.before.append((record, record.kernel, timed))
-            record.override(timed)
+            record.replace(timed)
+        profiled_pass.register(_ProfiledPass)
+        profiled_block.register(_Block)
 
     def stop(self) -> None:
+        profiled_pass.register(None)
+        profiled_block.register(None)
         for record, kernel, timed in self.before:
             if record.kernel is timed:
-                record.override(kernel)
+                record.replace(kernel)
         self.before.clear()
+        _calls.clear()
+        _recorded.ticks.clear()
+        _recorded.calls.clear()
 
 
 _watch = _Watch()
+
+
+# ---------------------------------------------------------------------------------------------- backward
+
+
+class _ProfiledPass(Pass):
+    """A backward pass whose nodes are events."""
+
+    def _visit(self, node: Any, g: Any) -> None:
+        if type(node) is Output:
+            super()._visit(node, g)
+            return
+        call = _call_that_gave(node)
+        with _Block(f"autograd::engine::evaluate_function: {node.name()}", _VISIT) as event:
+            _link(event, call, node.seq)
+            super()._visit(node, g)
+
+    def _gradients(self, node: Any, g: Any) -> Any:
+        with _Block(node.name(), _VISIT) as event:
+            _link(event, event.cpu_parent and _call_that_gave(node), node.seq)
+            if _recorded.record_shapes:
+                event.input_shapes = [list(t.shape) for t in (g if isinstance(g, list) else [g]) if t is not None]
+            return super()._gradients(node, g)
+
+    def _release_leaf(self, leaf: Any) -> None:
+        if self.uses[leaf] > 1 or leaf not in self.grads:
+            super()._release_leaf(leaf)
+            return
+        name = "torch::autograd::AccumulateGrad"
+        with _Block(f"autograd::engine::evaluate_function: {name}", _VISIT), _Block(name, _VISIT) as event:
+            if _recorded.record_shapes:
+                event.input_shapes = [list(leaf.shape)]
+            super()._release_leaf(leaf)
+
+
+def _call_that_gave(node: Any) -> FunctionEvent | None:
+    """The call of an operator that gave a node, if it was profiled: the last one that began before the node was made."""
+    i = bisect_right(_recorded.ticks, node.seq) - 1
+    op = getattr(getattr(node, "inner", node), "op", None)
+    return _recorded.calls[i] if i >= 0 and op is not None and _recorded.calls[i].record is op else None
+
+
+def _link(event: FunctionEvent, call: FunctionEvent | None, seq: Any) -> None:
+    if call is not None:
+        event.sequence_nr = call.sequence_nr = int(seq)
+        event.fwd_thread = call.thread
+
+
+# ---------------------------------------------------------------------------------------------- what users open
 
 
 class record_function:
@@ -247,7 +274,7 @@ class record_function:
     def __enter__(self) -> record_function:
         self._is_timed = bool(_active)
         if self._is_timed:
-            _begin(self.name)
+            _begin(self.name, BLOCK)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -268,8 +295,8 @@ class record_function:
 class profile:
     """Context manager that times operators and blocks; afterwards `table()`, `key_averages()`, `export_chrome_trace()`.
 
-    enabled=False: does nothing. What only other devices have (use_cuda, ...) and shapes, memory, FLOPs and stacks raise
-    NotImplementedError when asked for.
+    enabled=False: does nothing. record_shapes, profile_memory, with_stack, with_flops: what to record besides. with_modules
+    only concerns scripted modules, in torch too, and changes nothing. What only other devices have raises NotImplementedError.
     """
 
     def __init__(
@@ -287,9 +314,13 @@ class profile:
         use_cpu: bool = True,
         **rare: Any,
     ):
-        self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
-        asked = dict(with_flops=with_flops, with_modules=with_modules, **rare)
-        for name, value in asked.items():
+        self.record_shapes, self.profile_memory, self.with_stack = (
+            record_shapes or with_flops,
+            profile_memory,
+            with_stack,
+        )
+        self.with_flops, self.with_modules = with_flops, with_modules
+        for name, value in rare.items():
             if value:
                 raise NotImplementedError(f"torch.autograd.profiler.profile({name}={value}) is not implemented")
         if use_cuda or use_device not in (None, "cpu"):
@@ -309,24 +340,29 @@ class profile:
         if not _active:
             _watch.start()
         _active.append(self)
+        _recorded.look()
         return self
 
     def __exit__(self, *error: object) -> None:
         if not self.enabled:
             return
         _active.remove(self)
+        _recorded.look()
         if not _active:
             _watch.stop()
-        self.function_events = EventList(sorted(self._recorded, key=lambda event: event.start_us))
+        events = sorted(self._recorded, key=lambda event: event.time_range.start)
+        self.function_events = EventList(events, with_flops=self.with_flops, profile_memory=self.profile_memory)
 
     def _events(self) -> EventList:
         if self.function_events is None:
             raise RuntimeError("Profiler didn't finish running")
         return self.function_events
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
         """The events of each name as one."""
-        return self._events().key_averages(group_by_input_shape, group_by_stack_n)
+        return self._events().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
         """The events as text."""
@@ -336,12 +372,20 @@ class profile:
         """All events as one."""
         return self._events().total_average()
 
-    def export_chrome_trace(self, path: Any) -> None:
-        """Write the events as JSON for chrome://tracing or Perfetto."""
-        self._events().export_chrome_trace(path)
+    def export_chrome_trace(self, path: Any, metadata: dict[str, Any] | None = None) -> None:
+        """Write the events as JSON for chrome://tracing or Perfetto; compressed where the name ends in .gz."""
+        names = ("with_stack", "profile_memory", "record_shapes", "with_flops")
+        write_trace(path, self._events(), metadata or {}, {name: getattr(self, name) for name in names})
+
+    def export_stacks(self, path: Any, metric: str = "self_cpu_time_total") -> None:
+        """Write the program's lines and times for flame graphs. Raises AssertionError unless the profile was made with_stack."""
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        self._events().export_stacks(path, metric)
 
     @property
     def self_cpu_time_total(self) -> float:
+        """Microseconds of all events, none counted twice."""
         return self._events().self_cpu_time_total
 
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar, cast
 
-from rushlight.core.dispatch.extension_points import hook_tables, training_observer
+from rushlight.core.dispatch.extension_points import hook_tables, profiled_block, training_observer
 from rushlight.core.dispatch.mode import is_grad_enabled, set_grad_enabled
 from rushlight.core.tensor.dtype import float32
 from rushlight.core.tensor.hooks import RemovableHandle
@@ -176,6 +176,13 @@ class Optimizer:
 
         A step skips a parameter whose gradient is None; with a gradient of zeros, momentum and weight decay still act.
         """
+        if (block := profiled_block.value) is not None:
+            with block(f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"):
+                self._reset_grads(set_to_none)
+        else:
+            self._reset_grads(set_to_none)
+
+    def _reset_grads(self, set_to_none: bool) -> None:
         for group in self.param_groups:
             reset_grads(group["params"], set_to_none)
 
@@ -344,6 +351,12 @@ class Optimizer:
 
         @functools.wraps(func)
         def wrapper(self, *args, **kwargs):
+            if (block := profiled_block.value) is None:
+                return with_hooks(self, args, kwargs)
+            with block(f"Optimizer.step#{type(self).__name__}.step"):
+                return with_hooks(self, args, kwargs)
+
+        def with_hooks(self, args, kwargs):
             args = (self, *args)
             before, after = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
             if not (before or after or _global_optimizer_pre_hooks or _global_optimizer_post_hooks):

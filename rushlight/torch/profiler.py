@@ -5,6 +5,7 @@ What is measured is told in `autograd/profiler.py`.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -12,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 from ..autograd import profiler as _clock
+from ..autograd._profile_trace import write_trace
 from ..autograd.profiler import EventList, record_function
 from ._stand_ins import stand_in
 
@@ -101,8 +103,8 @@ class profile:
     """Context manager that measures the steps that `schedule(step)` chooses; call `step()` after each.
 
     on_trace_ready: called with the profile when a turn of the schedule has been recorded. activities: what to measure;
-    devices that are absent are left out with a warning, as in torch. record_shapes, profile_memory, with_stack: what to
-    record of each operator besides its time. with_flops and with_modules raise NotImplementedError.
+    devices that are absent are left out with a warning, as in torch. record_shapes, profile_memory, with_stack, with_flops:
+    what to record of each operator besides its time. with_modules only concerns scripted modules, as in torch.
     """
 
     def __init__(
@@ -127,10 +129,10 @@ class profile:
             "record_shapes": record_shapes,
             "profile_memory": profile_memory,
             "with_stack": with_stack,
+            "with_flops": with_flops,
+            "with_modules": with_modules,
         }
         _clock.profile(  # raises for what is not implemented
-            with_flops=with_flops,
-            with_modules=with_modules,
             experimental_config=experimental_config,
             execution_trace_observer=execution_trace_observer,
             custom_trace_id_callback=custom_trace_id_callback,
@@ -150,7 +152,8 @@ class profile:
         self.current_action = self.schedule(0)
         self._clock: Any = None
         self._block: Any = None
-        self._events = EventList()
+        self._metadata: dict[str, Any] = {}
+        self._events = EventList(with_flops=with_flops, profile_memory=profile_memory)
 
     def __enter__(self) -> profile:
         self.start()
@@ -193,7 +196,8 @@ class profile:
     def _close(self) -> None:
         clock, self._clock = self._clock, None
         clock.__exit__(None, None, None)
-        self._events = EventList([*self._events, *clock.function_events] if self.acc_events else clock.function_events)
+        found = clock.function_events
+        self._events = self._events.like([*self._events, *found]) if self.acc_events else found
 
     def _open_step(self) -> None:
         if self._clock is not None and self._marks_steps:
@@ -208,25 +212,33 @@ class profile:
         """What was recorded last."""
         return self._events
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
         """The events of each name as one."""
-        return self._events.key_averages(group_by_input_shape, group_by_stack_n)
+        return self._events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+
+    def add_metadata(self, key: str, value: str) -> None:
+        """Put a text into the trace files that are written from now on."""
+        self._metadata[key] = str(value)
+
+    def add_metadata_json(self, key: str, value: str) -> None:
+        """Put a value, given as JSON, into the trace files that are written from now on. Raises ValueError for other text."""
+        self._metadata[key] = json.loads(value)
+
+    preset_metadata_json = add_metadata_json
 
     def export_chrome_trace(self, path: Any) -> None:
         """Write the events as JSON for chrome://tracing or Perfetto; compressed where the name ends in .gz."""
-        if not str(path).endswith(".gz"):
-            self._events.export_chrome_trace(path)
-            return
-        import gzip
+        write_trace(path, self._events, self._metadata, {**self._wanted, "with_modules": False})
 
-        plain = str(path)[: -len(".gz")]
-        self._events.export_chrome_trace(plain)
-        with open(plain, "rb") as source:
-            data = gzip.compress(source.read())
-        with open(path, "wb") as target:
-            target.write(data)
-        os.remove(plain)
+    def export_stacks(self, path: Any, metric: str = "self_cpu_time_total") -> None:
+        """Write the program's lines and times for flame graphs (flamegraph.pl, speedscope).
 
-    export_stacks = stand_in("profiler.profile.export_stacks")
+        Raises AssertionError unless the profile was made with_stack=True, and ValueError for an unknown metric.
+        """
+        if not self._wanted["with_stack"]:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        self._events.export_stacks(path, metric)
+
     export_memory_timeline = stand_in("profiler.profile.export_memory_timeline")
-    add_metadata = stand_in("profiler.profile.add_metadata")

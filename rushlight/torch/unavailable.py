@@ -295,10 +295,8 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
          "torch.jit.CompilationUnit: TorchScript's text is read from files only; write Python functions"),
     }),
     ("profiler.profile", "method", NOT_IMPLEMENTED, {
-        "export_stacks": ("Write call stacks.", "torch.profiler.profile.export_stacks: stacks are not recorded"),
         "export_memory_timeline": ("Write the use of memory.",
          "torch.profiler.profile.export_memory_timeline: memory is not recorded"),
-        "add_metadata": ("Write a note into the trace.", "torch.profiler.profile.add_metadata is not implemented"),
     }),
     ("onnx", "function", NOT_IMPLEMENTED, {
         "dynamo_export": ("Another way to export.", "torch.onnx.dynamo_export is not implemented"),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ...core.determinism import mode
-from ...core.dispatch.extension_points import training_observer
+from ...core.dispatch.extension_points import profiled_block, training_observer
 from ...core.dispatch.mode import thread
 from ...core.locks import lock
 from ...core.tensor.tensor import Tensor
@@ -151,6 +151,9 @@ class CompiledStep:
             if captured.guards.mismatch(leaves, template, now) is None:
                 if captured.program is not None:
                     captured.used = _clock()
+                    if (block := profiled_block.value) is not None:
+                        with block(f"Torch-Compiled Region: {self.__name__}/{self.captured.index(captured)}"):
+                            return self._replay(captured.program, leaves, args, kwargs)
                     return self._replay(captured.program, leaves, args, kwargs)
                 break
         if not self.capturing.acquire(blocking=False):

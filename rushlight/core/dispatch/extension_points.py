@@ -311,6 +311,25 @@ Read by `autograd/backward.py`, `autograd/function.py`, `core/tensor/tensor.py` 
 Filled by `doctor/doctor.py`, `doctor/session.py` and `doctor/hints.py`, while a program is watched. Costs: 2 to 5 ns for each event.
 """
 
+CALL, BLOCK = 0, 7  # torch's numbers of what a profile shows: a call of an operator, and a block of a program
+
+
+class ProfiledBlock(Protocol):
+    """A context around a block that torch's profiler shows under this name."""
+
+    def __call__(self, name: str, scope: int = BLOCK, /) -> AbstractContextManager[Any]: ...
+
+
+profiled_block: Slot[ProfiledBlock] = Slot()
+"""Read by `optim/optimizer.py` (steps, cleared gradients), `utils/data/iterator.py` (batches), `compile/jit/step.py` (replays),
+`ops/random/sample.py` (draws) and `ops/shape/copying.py` (what is written without a kernel).
+Filled by `autograd/profiler.py`, while a profile is open. Costs: 2 to 5 ns for each of them."""
+
+profiled_pass: Slot[type] = Slot()
+"""A backward pass that is profiled, in the place of the engine's own. No program does a pass while the slot is full.
+Read by `autograd/engine.py`: in each backward pass, and by `core/dispatch/inplace.py`: then writes call kernels. Filled by `autograd/profiler.py`, while a profile is open.
+Costs: 2 to 5 ns a pass."""
+
 # ------------------------------------------------------------------------------------------------- wrapped tensors
 
 class_dispatch: Slot[ModuleType] = Slot()

@@ -8,8 +8,10 @@ the write, so that reading a tensor's history never has to ask whether it is up 
 
 from __future__ import annotations
 
+import os
 import weakref
 from sys import _getframe
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +22,15 @@ from ..device.buffer import as_array
 from ..device.conjugated import elements_of
 from ..tensor import dtype as dtypes
 from ..tensor.casting import copy_into
+from ..tensor.channels_last import follow_channels
+from ..tensor.column_order import return_columns
 from ..tensor.node import Leaf, Node, Output, show_as
 from ..tensor.placeholder import NoArray, write_without_array
 from ..tensor.storage import LATEST, describe, storage_of, tick, user_line
 from ..tensor.tensor import Tensor, alias, type_word, wrap
 from . import number_first
 from .docs import of_inplace
+from .extension_points import profiled_pass
 from .mode import State, emit_event, thread
 from .overlap import check_apart, check_disjoint, is_read_again, write_in_order
 from .scalars import number_as
@@ -151,6 +156,7 @@ def accept_inplace(self: Tensor, x: Tensor | None = None, y: Tensor | None = Non
         or (level and (self._edge is not None or self._view is not None and _is_of_leaf(self._view)))
         or (d is not F32 and d is not F64)
         or 0 in a.strides
+        or profiled_pass.value is not None  # whose events are calls of kernels
     ):
         return None
     try:
@@ -173,6 +179,16 @@ def accept_inplace(self: Tensor, x: Tensor | None = None, y: Tensor | None = Non
 
 def _is_view_of(x: Tensor, self: Tensor) -> bool:
     return x._storage is not None and x._storage is self._storage and x is not self
+
+
+def is_written_by(depth: int) -> bool:
+    """Whether the kernel that frame `depth` runs was called to write its result into the first input."""
+    frame = _getframe(depth)
+    while frame is not None and frame.f_code.co_filename in _BETWEEN:
+        if frame.f_code in _WRITERS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _wrote(s: Any, state: State, depth: int = 2) -> None:
@@ -539,3 +555,14 @@ __all__ = [
     "set_history",
     "write",
 ]
+
+
+# files of what an in-place form calls on the way to the kernel, and the functions that are such forms
+_BETWEEN = {f.__code__.co_filename for f in (write, execute, follow_channels, return_columns)}
+_BETWEEN.add(os.path.join(os.path.dirname(write.__code__.co_filename), "op.py"))
+_WRITERS = {write.__code__} | {
+    constant
+    for make in (_unary_method, _binary_method)
+    for constant in make.__code__.co_consts
+    if isinstance(constant, CodeType)
+}

@@ -177,7 +177,11 @@ class Op:
 
         It is given NumPy's arrays and nothing else: it may read their addresses.
         """
-        self.kernel = self.scope["kernel"] = self._laid_out(kernel)
+        self.replace(self._laid_out(kernel))
+
+    def replace(self, kernel: Callable) -> None:
+        """Use exactly this kernel on the CPU, which gives results in the declared memory order."""
+        self.kernel = self.scope["kernel"] = kernel
 
     def override_large(self, run: Callable) -> None:
         """Run the CPU's kernel by `run` where the first array has `jit_min_elements` and more; it may call `self.kernel`."""

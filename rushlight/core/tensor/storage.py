@@ -143,6 +143,17 @@ def user_line(depth: int = 1) -> tuple[Any, int] | None:
     return None
 
 
+def user_lines(depth: int = 1) -> list[str]:
+    """'file.py(12): function' of each frame outside this package, the innermost first."""
+    frame, lines = sys._getframe(depth), []
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(own_code.FILES):
+            lines.append(f"{code.co_filename}({frame.f_lineno}): {code.co_name}")
+        frame = frame.f_back
+    return lines
+
+
 def describe(place: Any) -> str:
     """'file.py:12' of what `user_line` returned; a writer that is already a text is returned as it is."""
     if place is None:

@@ -13,7 +13,7 @@ from ...core.device import devices
 from ...core.device.backend import Backend, run_on
 from ...core.dispatch.aten.wrapper import Wrapper
 from ...core.dispatch.errors import argument_type
-from ...core.dispatch.extension_points import training_observer
+from ...core.dispatch.extension_points import CALL, profiled_block, training_observer
 from ...core.dispatch.inplace import check_writable
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
@@ -31,7 +31,11 @@ from ..shape.copying import history_node, write_values
 
 def drawn(name: str, draw: Any, *arguments: Any, where: Backend | None = None) -> Any:
     """`draw(*arguments)`, an array of random numbers that no operator's call shows; a listener is told of it."""
-    values = draw(*arguments) if where is None else where.draw(draw, arguments)
+    if (block := profiled_block.value) is None:
+        values = draw(*arguments) if where is None else where.draw(draw, arguments)
+    else:
+        with block(f"aten::{name}", CALL):
+            values = draw(*arguments) if where is None else where.draw(draw, arguments)
     if thread.state.level > 1:
         emit_event("drew", values, name, draw, arguments)
     return values

@@ -13,6 +13,7 @@ from ...core.device.conjugated import Conjugated, elements_of, seen_as
 from ...core.dispatch.aten import operator
 from ...core.dispatch.aten.torch_dispatch import ask_for, ask_mode, write_by_class
 from ...core.dispatch.aten.wrapper import Wrapper
+from ...core.dispatch.extension_points import CALL, profiled_block
 from ...core.dispatch.inplace import accept_inplace, check_writable, set_history
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
@@ -231,8 +232,11 @@ def _(g):
     return g
 
 
-def write_values(self: Tensor, a: Any, sources: tuple, node: Any) -> Tensor:
-    """Overwrite `self` with `a`; `node()` gives the history if the write is recorded."""
+def write_values(self: Tensor, a: Any, sources: tuple, node: Any, name: str | None = None) -> Tensor:
+    """Overwrite `self` with `a`; `node()` gives the history if the write is recorded. name: what a profile calls it."""
+    if name is not None and (block := profiled_block.value) is not None:
+        with block(f"aten::{name}", CALL):
+            return write_values(self, a, sources, node)
     state = thread.state
     recording = state.grad and (self._edge is not None or any(t._edge is not None for t in sources))
     check_writable(self, state, may_share=np.ndim(a) == 0)
@@ -278,7 +282,7 @@ def copy_(self, src, non_blocking=False):
             np.broadcast_to(outline_of(a), self._array.shape)
         except ValueError:
             raise RuntimeError(_cannot_expand(a.shape, self._array.shape)) from None
-    return write_values(self, a, (src,), lambda: history_node(copied_over, (self._edge, src._edge)))
+    return write_values(self, a, (src,), lambda: history_node(copied_over, (self._edge, src._edge)), "copy_")
 
 
 def _cannot_expand(a: tuple, b: tuple) -> str:
@@ -368,7 +372,7 @@ def fill_(self, value):
         show_as(made, shown)
         return made
 
-    return write_values(self, value, source, node)
+    return write_values(self, value, source, node, "fill_")
 
 
 @composite(method=True)
@@ -387,7 +391,7 @@ def zero_(self):
     if accept_inplace(self) is not None:
         self._array.fill(0)
         return self
-    return write_values(self, 0, (), lambda: history_node(_zero, (self._edge,)))
+    return write_values(self, 0, (), lambda: history_node(_zero, (self._edge,)), "zero_")
 
 
 @primitive(name="zero", public=False)

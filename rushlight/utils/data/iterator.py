@@ -2,7 +2,7 @@
 
 import warnings
 
-from rushlight.core.dispatch.extension_points import training_observer
+from rushlight.core.dispatch.extension_points import profiled_block, training_observer
 from rushlight.utils.data.fetch import silent_end
 from rushlight.utils.data.pinning import device_to_pin_for, pinned
 from rushlight.utils.data.seeding import draw_seed
@@ -45,6 +45,12 @@ class _BaseDataLoaderIter:
         raise NotImplementedError
 
     def __next__(self):
+        if (block := profiled_block.value) is None:
+            return self._next()
+        with block(f"enumerate(DataLoader)#{type(self).__name__}.__next__"):
+            return self._next()
+
+    def _next(self):
         observer = training_observer.value
         try:
             data = self._next_data()

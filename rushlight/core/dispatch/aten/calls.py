@@ -32,6 +32,8 @@ _NAMES = {
     "normal_": "normal",
     "uniform_": "uniform",
     "copied_over": "copy",
+    "relu_backward": "threshold_backward",
+    "spread": "expand",
 }
 _OWN = {
     "native_batch_norm",
@@ -52,12 +54,17 @@ _TAKES_NUMBERS = (
 )  # their Tensor overload, as Python calls it
 
 
+def base_name(record: Op) -> str:
+    """torch's name of the operator that ours is one call of, without an overload's."""
+    return _NAMES.get(record.name, record.name.split(".")[0])
+
+
 def as_aten(
     record: Op, tensors: Sequence[Any], metadata: tuple, writes: bool = False
 ) -> tuple[OpOverload, tuple, dict]:
     """The overload that torch would call, its arguments and keyword arguments. writes: the form that ends in `_`."""
     name = record.name
-    base = _NAMES.get(name, name.split(".")[0])
+    base = base_name(record)
     if writes and not base.endswith("_"):
         base += "_"
     given = [list(tensors)] if record.signature.variadic else list(tensors)
@@ -221,7 +228,7 @@ def _pow_of_number(given: list, o: dict[str, Any]) -> tuple[None, list, dict]:
 
 
 def _rounded(mode: str) -> Callable:
-    return lambda given, o: ("div", given, {"rounding_mode": mode})
+    return lambda given, o: (None, given, {"rounding_mode": mode})
 
 
 _SPECIAL: dict[str, Callable[[list, dict[str, Any]], tuple[str | None, list, dict]]] = {
@@ -241,6 +248,6 @@ _SPECIAL: dict[str, Callable[[list, dict[str, Any]], tuple[str | None, list, dic
     "pow.base": _pow_of_number,
     "div.floor": _rounded("floor"),
     "div.trunc": _rounded("trunc"),
-    "relu_backward": lambda given, o: ("threshold_backward", [*given, 0], {}),
-    "spread": lambda given, o: ("expand", [given[0], list(o["shape"])], {}),
+    "relu_backward": lambda given, o: (None, [*given, 0], {}),
+    "spread": lambda given, o: (None, [given[0], list(o["shape"])], {}),
 }
