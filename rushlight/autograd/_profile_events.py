@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
+from ..core.atomic import replacing
 from ..core.dispatch.extension_points import BLOCK
 from ._profile_table import shown_time, table_of
 from ._profile_trace import write_trace
@@ -239,12 +240,12 @@ class EventList(list):
             raise ValueError("metric should be one of: " + str(_STACK_METRICS))
         name = metric if metric.startswith("self_cpu") else "self_device_time_total"
         translate = str.maketrans(" ;\t\n", "____")
-        with open(path, "w", encoding="utf-8") as file:
+        with replacing(path) as file:
             for event in self:
                 value = int(getattr(event, name))
                 if event.stack and value > 0:
                     lines = ";".join(entry.translate(translate) for entry in reversed(event.stack))
-                    file.write(f"{lines} {value}\n")
+                    file.write(f"{lines} {value}\n".encode())
 
     def __str__(self) -> str:
         return self.table()

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ..core.atomic import replacing
 from ..core.dispatch.extension_points import BLOCK
 
 __all__ = ["write_trace"]
@@ -37,9 +38,9 @@ def write_trace(
         "traceEvents": list(_entries(list(events))),
         "traceName": path,
     }
-    text = json.dumps(trace, indent=1).encode()
-    with gzip.open(path, "wb") if path.endswith(".gz") else open(path, "wb") as file:
-        file.write(text)
+    data = json.dumps(trace, indent=1).encode()
+    with replacing(path) as file:
+        file.write(gzip.compress(data) if path.endswith(".gz") else data)
 
 
 def _entries(events: list[Any]) -> Iterator[dict[str, Any]]:

@@ -152,7 +152,9 @@ class CompiledStep:
                 if captured.program is not None:
                     captured.used = _clock()
                     if (block := profiled_block.value) is not None:
-                        with block(f"Torch-Compiled Region: {self.__name__}/{self.captured.index(captured)}"):
+                        with block(
+                            f"Torch-Compiled Region: {getattr(self, '__name__', 'function')}/{self.captured.index(captured)}"
+                        ):
                             return self._replay(captured.program, leaves, args, kwargs)
                     return self._replay(captured.program, leaves, args, kwargs)
                 break

@@ -45,15 +45,9 @@ class _BaseDataLoaderIter:
         raise NotImplementedError
 
     def __next__(self):
-        if (block := profiled_block.value) is None:
-            return self._next()
-        with block(f"enumerate(DataLoader)#{type(self).__name__}.__next__"):
-            return self._next()
-
-    def _next(self):
-        observer = training_observer.value
+        observer, block = training_observer.value, profiled_block.value
         try:
-            data = self._next_data()
+            data = self._next_data() if block is None else self._profiled_data(block)
         except StopIteration:
             if observer is not None:
                 observer.epoch_ends(self)
@@ -65,6 +59,10 @@ class _BaseDataLoaderIter:
         if observer is not None:
             observer.batch(self, data)
         return data
+
+    def _profiled_data(self, block):
+        with block(f"enumerate(DataLoader)#{type(self).__name__}.__next__"):
+            return self._next_data()
 
     def _warn_about_length(self) -> None:
         promised = self._IterableDataset_len_called

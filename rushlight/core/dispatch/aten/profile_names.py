@@ -2,7 +2,7 @@
 
     shown(record, (x, w, b))  ->  linear [x, w, b]:  t [w],  addmm [b, x, w.t()]
 
-What torch has not is `rushlight::<name>`; no name of torch's stands for anything but what torch would have called.
+What torch has not is `rushlight::<name>`; a name of torch's always means what torch would have called.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ _BASES = {
     **{f"upsample_{how}2d_aa": f"_upsample_{how}2d_aa" for how in ("bilinear", "bicubic", "lanczos")},
 }
 
-# what these compute is not what their names before the dot stand for
+# the names of these before the dot mean something else in torch
 _OWN = {"cosine_similarity.at_least", "convolution.input", "pad.backward", "upsample.backward", "lstm_layer.backward"}
 
 # what torch calls to come to the operator, the nearest first
