@@ -69,7 +69,7 @@ def _clamp_tensor(input, min=None, max=None, /):
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if input.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
-    return in_order_of(_limited(input, min, max), input)
+    return in_order_of(_limited(input, min, max), input, min, max)
 
 
 @_clamp_tensor.vjp
