@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextvars
 import weakref
 from collections import namedtuple
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .. import ops
@@ -98,6 +98,15 @@ class Untracked:
 
 
 _untracked: list[Untracked] = []  # of each level
+
+
+def _contexts() -> Iterator[Untracked]:
+    """The contexts of forward differentiation that this thread is in."""
+    witness = thread.state.witness
+    while witness is not None:
+        if isinstance(witness, Untracked):
+            yield witness
+        witness = getattr(witness, "outer", None)
 
 
 class dual_level:
@@ -229,12 +238,13 @@ def is_pushing() -> bool:
 
 
 def transposed(cls: Any, ctx: Any, args: tuple, needed: tuple[bool, ...]) -> Any:
-    """What takes gradients of a Function's outputs to those of its inputs, worked out from its `jvp`; None outside a level, and
-    where no input depends on a dual tensor.
+    """What takes gradients of a Function's outputs to those of its inputs, worked out from its `jvp`; None where no input
+    depends on a dual tensor, or on an argument of a function that is differentiated forward.
 
     `jvp` is called here once, as torch calls it, on tangents that are variables; the rest is its derivative by them.
     """
-    if not _levels or not any(_untracked[-1].depends(a._edge) for a in args if isinstance(a, Tensor)):
+    edges = [a._edge for a in args if isinstance(a, Tensor)]
+    if not any(context.depends(edge) for context in _contexts() for edge in edges):
         return None
     with enable_grad():
         tangents = [ops.zeros_like(a).requires_grad_() if need else None for a, need in zip(args, needed, strict=True)]

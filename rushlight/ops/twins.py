@@ -6,18 +6,30 @@ from typing import Any
 
 from ..core.dispatch.inplace import write
 from ..core.dispatch.op import composite
+from ..core.tensor.node import shown_as, written_as
+from ..core.tensor.tensor import Tensor
 
 
-def twins(name: str, op: Any, order: Any, doc: str) -> None:
-    """The function and method `name` and its in-place form; `order` puts torch's arguments in the kernel's order."""
+def twins(name: str, op: Any, order: Any, doc: str, number: str = "") -> None:
+    """The function and method `name` and its in-place form; `order` puts torch's arguments in the kernel's order.
+
+    number: torch's name of the node where the last array is given as a number.
+    """
+    position, code = len(op.record.signature.arrays) - 1, order.__code__
+    last = code.co_varnames[code.co_argcount - 1]
+
+    def is_number(args, kwargs):
+        return number and not isinstance(kwargs[last] if last in kwargs else args[-1], Tensor)
 
     def plain(input, *args, **kwargs):
         arrays, metadata = order(input, *args, **kwargs)
-        return op(input, *arrays, *metadata)
+        result = op(input, *arrays, *metadata)
+        return shown_as(result, number, position) if is_number(args, kwargs) else result
 
     def inplace(self, *args, **kwargs):
         arrays, metadata = order(self, *args, **kwargs)
-        return write(op.record, self, arrays, metadata)
+        write(op.record, self, arrays, metadata)
+        return written_as(self, op.record, number, position) if is_number(args, kwargs) else self
 
     plain.__name__, plain.__doc__ = name, doc
     inplace.__name__, inplace.__doc__ = (

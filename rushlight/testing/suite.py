@@ -465,7 +465,9 @@ def records_without_samples() -> list[str]:
                 break
             inputs = inputs + weights
     names = {r.name for r in seen} | _UNREACHED
-    return sorted({r.name for r in RECORDS if r.rules and r.name not in names and not _loads_later(r)})
+    return sorted(
+        {r.name for r in RECORDS if r.rules and r.differentiable and r.name not in names and not _loads_later(r)}
+    )
 
 
 def _loads_later(r: Op) -> bool:

@@ -352,6 +352,34 @@ def test_each_mode_takes_its_own_rule():
     assert rl.autograd.gradcheck(Both.apply, x.detach().double().requires_grad_())
 
 
+def test_functions_of_forward_mode_call_jvp():
+    class Both(Function):
+        @staticmethod
+        def forward(x, k):
+            return x * x * k
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(inputs[0])
+            ctx.save_for_forward(inputs[0])
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 100, None
+
+        @staticmethod
+        def jvp(ctx, tangent, _):
+            return 3 * ctx.saved_tensors[0] * tangent
+
+    x, ones = rl.tensor([1.0, 2.0]), rl.ones(2)
+    square = lambda x: Both.apply(x, 2.0)  # noqa: E731
+    assert rl.func.jvp(square, (x,), (ones,))[1].tolist() == [3.0, 6.0]
+    assert rl.func.jvp(lambda x: (square(x * 2) + x).sum(), (x,), (ones,))[1].item() == 12 * 3 + 2
+    assert rl.func.linearize(square, x)[1](ones).tolist() == [3.0, 6.0]
+    assert rl.func.jacfwd(square)(x).tolist() == [[3.0, 0.0], [0.0, 6.0]]
+    assert rl.func.grad(lambda x: square(x).sum())(x).tolist() == [100.0, 100.0]
+
+
 def test_gradcheck_finds_a_wrong_rule_for_forward_mode():
     class Wrong(OnlyForward):
         @staticmethod
@@ -406,7 +434,7 @@ def test_a_gradient_for_what_is_no_tensor(wrong):
 )
 def test_what_torch_does_not_differentiate_says_so_at_backward(name, run):
     result = run(rl.tensor([0.1, 0.5, 0.9], requires_grad=True))
-    assert result.grad_fn.name() == "NotImplemented"
+    assert result.grad_fn.name() == "torch::autograd::NotImplemented"
     with pytest.raises(RuntimeError, match=f"derivative for aten::{name} is not implemented"):
         result.sum().backward()
 

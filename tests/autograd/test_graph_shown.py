@@ -136,3 +136,77 @@ def test_modules_show_the_nodes_of_torch():
 
 def _name(t):
     return type(t.grad_fn).__name__
+
+
+WITH_NUMBERS = {  # torch has an operator of its own for a number: (name, its edges), then the call on x, which is a leaf
+    "remainder": (("RemainderBackward0", LEAF), lambda x: x % 2),
+    "remainder of tensors": (("RemainderBackward1", LEAF, LEAF), lambda x: x % x),
+    "remainder of a number": (("NotImplemented", LEAF), lambda x: 2 % x),
+    "remainder in place": (("RemainderBackward0", ("MulBackward0", LEAF, None)), lambda x: (x * 1).remainder_(2)),
+    "fmod": (("FmodBackward0", LEAF), lambda x: x.fmod(2.0)),
+    "fmod of tensors": (("FmodBackward1", LEAF, LEAF), lambda x: x.fmod(x)),
+    "xlogy": (("XlogyBackward2", LEAF), lambda x: x.xlogy(2)),
+    "xlogy of a number": (("XlogyBackward1", LEAF), lambda x: torch.xlogy(2, x)),
+    "xlog1py of a number": (("SpecialXlog1PyBackward1", LEAF), lambda x: torch.special.xlog1py(2, x)),
+    "zeta": (("SpecialZetaBackward2", LEAF), lambda x: torch.special.zeta(x, 2)),
+    "zeta of a number": (("SpecialZetaBackward1", LEAF), lambda x: torch.special.zeta(2.0, x)),
+    "zeta of tensors": (("SpecialZetaBackward0", LEAF, LEAF), lambda x: torch.special.zeta(x, x)),
+    "copysign": (("CopysignBackward1", LEAF), lambda x: x.copysign(-1)),
+    "copysign in place": (("CopysignBackward1", ("MulBackward0", LEAF, None)), lambda x: (x * 1).copysign_(2)),
+    "2 - x": (("RsubBackward1", LEAF), lambda x: 2 - x),
+    "rsub": (("RsubBackward0", LEAF, LEAF), lambda x: torch.rsub(x, x)),
+    "rsub with alpha": (("RsubBackward0", LEAF, LEAF), lambda x: torch.rsub(x, x, alpha=2)),
+    "rsub by a number with alpha": (("RsubBackward1", LEAF), lambda x: torch.rsub(x, 3, alpha=2)),
+    "masked_fill": (("MaskedFillBackward0", LEAF), lambda x: x.masked_fill(x > 0, 2)),
+    "masked_fill by a tensor": (("MaskedFillBackward1", LEAF, None), lambda x: x.masked_fill(x > 0, torch.tensor(2.0))),
+    "masked_fill in place": (
+        ("MaskedFillBackward0", ("MulBackward0", LEAF, None)),
+        lambda x: (x * 1).masked_fill_(x > 0, 2.0),
+    ),
+    "index_fill": (("IndexFillBackward0", LEAF), lambda x: x.index_fill(0, torch.tensor([0]), 2.0)),
+    "index_fill by a tensor": (
+        ("IndexFillBackward1", LEAF, None),
+        lambda x: x.index_fill(0, torch.tensor([0]), value=torch.tensor(2.0)),
+    ),
+    "clamp_min": (("ClampMinBackward0", LEAF), lambda x: x.clamp_min(1)),
+    "clamp_min by a tensor": (("ClampMinBackward1", LEAF, LEAF), lambda x: x.clamp_min(x)),
+    "clamp_max in place": (
+        ("ClampMaxBackward1", ("MulBackward0", LEAF, None), LEAF),
+        lambda x: (x * 1).clamp_max_(x),
+    ),
+    "eq in place": (("EqBackward0", ("MulBackward0", LEAF, None)), lambda x: (x * 1).eq_(2)),
+    "lt in place": (("LtBackward1", ("MulBackward0", LEAF, None), LEAF), lambda x: (x * 1).lt_(x)),
+    "igamma": (("IgammaBackward0", None, LEAF), lambda x: torch.igamma(torch.ones(3), x)),
+    "floor_divide": (("NotImplemented", LEAF), lambda x: x // 2),
+    "scatter with reduce": (
+        ("NotImplemented", LEAF),
+        lambda x: x.scatter(0, torch.tensor([0, 1]), 2.0, reduce="multiply"),
+    ),
+    "bernoulli by a number": (("NotImplemented", LEAF), lambda x: torch.bernoulli(x, 0.5)),
+    "index_reduce": (
+        ("IndexReduceBackward0", LEAF, LEAF),
+        lambda x: x.index_reduce(0, torch.tensor([0, 1, 1]), x, "prod"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WITH_NUMBERS)
+def test_operators_of_a_number_have_names_and_edges_of_their_own(name):
+    wanted, function = WITH_NUMBERS[name]
+    assert tree(function(torch.tensor([0.5, 1.5, 2.5], requires_grad=True)).grad_fn) == wanted
+
+
+@pytest.mark.parametrize("reduce", ["add", "multiply"])
+def test_scatter_with_reduce_has_no_gradient(reduce):
+    x = torch.ones(3, requires_grad=True)
+    for y in (
+        x.scatter(0, torch.tensor([0]), 2.0, reduce=reduce),
+        (x * 1).scatter_(0, torch.tensor([0]), 2.0, reduce=reduce),
+    ):
+        with pytest.raises(RuntimeError, match="derivative for aten::scatter is not implemented"):
+            y.sum().backward()
+
+
+def test_a_remainder_of_a_number_has_no_gradient():
+    with pytest.raises(RuntimeError, match="derivative for aten::remainder is not implemented"):
+        (2 % torch.ones(3, requires_grad=True)).sum().backward()

@@ -222,6 +222,25 @@ def test_outputs_of_operators_with_several_views_are_protected():
             split(y)[0].mul_(2)
 
 
+@pytest.mark.parametrize("name", ["eq_", "ne_", "lt_", "le_", "gt_", "ge_", "greater_equal_"])
+@pytest.mark.parametrize("other", [2, rl.ones(2, 3)])
+def test_a_comparison_in_place_ends_the_gradient(name, other):
+    x, y = result()
+    getattr(y, name)(other)
+    assert y.requires_grad
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [[0.0] * 3] * 2
+    part = x * 1
+    getattr(part[0], name)(3)
+    assert grad_of(part.sum(), x) == [[0.0] * 3, [1.0] * 3]
+    plain = rl.zeros(3)
+    getattr(plain, name)(x[0])
+    assert plain.requires_grad and grad_of(plain.sum(), x) == [[0.0] * 3] * 2
+    flags = rl.zeros(3, dtype=rl.bool)
+    getattr(flags, name)(x[0])
+    assert not flags.requires_grad
+
+
 def test_expanded_tensors_are_protected():
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory"):
         rl.ones(1).expand(3).add_(1)

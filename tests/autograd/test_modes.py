@@ -94,6 +94,56 @@ def test_a_view_made_under_no_grad_still_says_that_it_requires_grad():
     assert v.grad is None and w.grad is None
 
 
+def _view_before():
+    base = rl.arange(4.0)
+    return base, base[:2]
+
+
+def test_a_view_requires_grad_while_its_base_does():
+    base, view = _view_before()
+    earlier = view * 2
+    base.requires_grad_()
+    assert view.requires_grad and view.is_leaf and view.grad_fn is None and not earlier.requires_grad
+    assert repr(view) == "tensor([0., 1.], requires_grad=True)"
+    result = view * 3
+    assert result.grad_fn.next_functions == ((None, 0), (None, 0))
+    result.sum().backward()
+    assert view.grad is None and base.grad is None  # the view was made before there was a history
+    assert rl.autograd.grad((view * base[:2]).sum(), base)[0].tolist() == [0.0, 1.0, 0.0, 0.0]
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        view.numpy()
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        view.mul_(2)
+    view.requires_grad_(False)
+    assert view.requires_grad
+    base.requires_grad_(False)
+    assert not view.requires_grad
+    assert view.mul_(2).tolist() == [0.0, 2.0]
+
+
+def test_a_view_of_a_leaf_may_be_a_leaf_itself():
+    base, view = _view_before()
+    base.requires_grad_()
+    view.requires_grad_()
+    (view * 2).sum().backward()
+    assert view.grad.tolist() == [2.0, 2.0] and base.grad is None
+    base.requires_grad_(False)
+    assert view.requires_grad
+
+
+@pytest.mark.parametrize(
+    "make", [lambda b: b.split(2)[0], lambda b: b.unbind()[1], lambda b: b.view(2, 2)[0], lambda b: b.real]
+)
+def test_every_view_asks_its_base(make):
+    base = rl.arange(4.0)
+    view, integers, detached = make(base), base.view(rl.int32), base.detach()
+    base.requires_grad = True
+    assert view.requires_grad and not integers.requires_grad and not detached.requires_grad
+    assert not detached[:2].requires_grad
+    base.detach_()
+    assert not view.requires_grad
+
+
 def test_inference_tensors():
     w = leaf()
     with rl.inference_mode():

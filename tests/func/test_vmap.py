@@ -73,3 +73,24 @@ def test_code_that_looks_at_memory_runs_for_each_example():
     values = []
     vmap(lambda v: values.append(v.shape) or torch.nn.functional.alpha_dropout(v, 0.5, True), randomness="same")(X)
     assert len(values) == 4  # once as a batch, which came to an end at the draw
+
+
+def test_the_rule_of_a_function_is_told_of_the_batch():
+    told = []
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            told.append((repr(info), in_dims))
+            return x * 2, in_dims[0]
+
+    assert vmap(Twice.apply)(X).equal(X * 2)
+    assert told == [("VmapInfo(batch_size=3, randomness='error')", (0,))]

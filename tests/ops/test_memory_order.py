@@ -83,3 +83,29 @@ def test_unravelled_indices_are_of_int64():
     assert [i.dtype for i in rushlight.unravel_index(rushlight.tensor([4], dtype=rushlight.int16), (2, 3))] == [
         rushlight.int64
     ] * 2
+
+
+P, REPEATED, ROWS = (
+    rushlight.ones(3, 2).t(),
+    rushlight.ones(2, 1).expand(2, 3),
+    rushlight.ones(2, 3),
+)
+X, Y, Z = rushlight.ones(4, 3, 2).permute(2, 1, 0), rushlight.ones(2, 1, 4), rushlight.ones(3, 2).t()[:, :, None]
+OPERANDS = (REPEATED, P, ROWS), (REPEATED, ROWS, P), (Y, Z, X), (Z, Y, X[:, :1])
+OF_SEVERAL = {  # torch's strides of the results for each of OPERANDS
+    "where": (lambda p, q, r: rushlight.where(p > 0, q, r), [(3, 1), (3, 1), (12, 1, 3), (4, 8, 1)]),
+    "addcmul": (rushlight.addcmul, [(1, 2), (3, 1), (12, 1, 3), (4, 8, 1)]),
+    "addcdiv": (rushlight.addcdiv, [(1, 2), (3, 1), (12, 1, 3), (4, 8, 1)]),
+    "lerp": (rushlight.lerp, [(1, 2), (3, 1), (12, 1, 3), (4, 8, 1)]),
+    "clamp": (rushlight.clamp, [(1, 2), (3, 1), (12, 1, 3), (4, 8, 1)]),
+    "heaviside": (lambda p, q, r: rushlight.heaviside(p, q), [(1, 2), (3, 1), (4, 8, 1), (4, 8, 1)]),
+    "complex": (lambda p, q, r: rushlight.complex(p, q), [(1, 2), (3, 1), (4, 8, 1), (4, 8, 1)]),
+    "isclose": (lambda p, q, r: rushlight.isclose(p, q), [(1, 2), (3, 1), (4, 8, 1), (4, 8, 1)]),
+    "add with alpha": (lambda p, q, r: rushlight.add(p, q, alpha=0.3), [(1, 2), (3, 1), (4, 8, 1), (4, 8, 1)]),
+}
+
+
+@pytest.mark.parametrize("name", OF_SEVERAL)
+def test_the_first_operand_that_steps_along_two_dimensions_orders_them(name):
+    function, strides = OF_SEVERAL[name]
+    assert [function(*operands).stride() for operands in OPERANDS] == strides

@@ -161,6 +161,31 @@ FILLED = [  # a view of a 8 x 6 matrix, and the places in memory that fill_diago
 ]
 
 
+@pytest.mark.parametrize("make", [torch.zeros, torch.ones, lambda *n, out: torch.full(n, 2.0, out=out)])
+def test_one_value_goes_into_an_expanded_tensor(make):
+    out = torch.arange(3.0)[:, None].expand(3, 2)
+    assert make(3, 2, out=out) is out and out.stride() == (1, 0)
+    assert out.tolist() == make(3, 2, out=torch.empty(0)).tolist()
+
+
+@pytest.mark.parametrize("write", [
+    lambda t: t.fill_(torch.tensor(1.0)), lambda t: t.copy_(torch.tensor(1.0)), lambda t: t.__setitem__(0, 1.0),
+    lambda t: t.__setitem__(..., 1.0), lambda t: t.__setitem__(slice(None), torch.tensor(1.0)),
+])  # fmt: skip
+def test_a_value_is_not_copied_into_an_expanded_tensor(write):
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        write(torch.zeros(3, 1).expand(3, 3))
+
+
+@pytest.mark.parametrize("name, arguments, strides", [
+    ("t_", (), (0, 1)), ("transpose_", (0, 1), (0, 1)), ("unsqueeze_", (0,), (3, 1, 0)), ("squeeze_", (), (1, 0)),
+    ("swapaxes_", (0, 1), (0, 1)), ("as_strided_", ((2,), (1,)), (1,)),
+])  # fmt: skip
+def test_an_expanded_tensor_becomes_a_view_of_itself(name, arguments, strides):
+    t = torch.zeros(3, 1).expand(3, 3)
+    assert getattr(t, name)(*arguments) is t and t.stride() == strides
+
+
 @pytest.mark.parametrize(("view", "places"), [f[1:] for f in FILLED], ids=[f[0] for f in FILLED])
 def test_fill_diagonal_of_views(view, places):
     base = torch.zeros(8, 6)

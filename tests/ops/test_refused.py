@@ -1,6 +1,7 @@
 """Calls that torch refuses: results written onto what they read, other types, numbers that do not fit."""
 
 import io
+import re
 
 import pytest
 
@@ -67,3 +68,24 @@ def test_adafactor_has_no_option_differentiable():
     optimizer = torch.optim.Adafactor(torch.nn.Linear(2, 1).parameters())
     optimizer.load_state_dict(optimizer.state_dict())
     assert "differentiable" not in optimizer.param_groups[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "argument", "operator"),
+    [
+        ("embedding", {}, 1, "embedding"),
+        ("embedding_bag", {}, 1, "embedding_bag"),
+        ("embedding", {"max_norm": 1.0}, 2, "embedding_renorm_"),
+        ("embedding_bag", {"max_norm": 1.0}, 2, "embedding_renorm_"),
+    ],
+)
+@pytest.mark.parametrize(("kind", "name"), [("float32", "Float"), ("int16", "Short")])
+def test_indices_of_other_types(function, options, argument, operator, kind, name):
+    message = (
+        f"Expected tensor for argument #{argument} 'indices' to have one of the following scalar types: Long, Int; but got "
+        f"torch.{name}Tensor instead (while checking arguments for {operator})"
+    )
+    with pytest.raises(RuntimeError, match=re.escape(message)):
+        getattr(torch.nn.functional, function)(
+            torch.ones(1, 1, dtype=getattr(torch, kind)), torch.ones(3, 2), **options
+        )

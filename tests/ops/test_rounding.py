@@ -190,3 +190,53 @@ def test_every_element_of_a_column_changes_its_sign_in_place(columns, dtype):
     assert torch.equal(x[:, 1:], before[:, 1:])
     out = torch.zeros(33, columns, dtype=dtype)
     assert torch.neg(before[:, 0], out=out[:, 0]).tolist() == x[:, 0].tolist()
+
+
+SCORES = ((torch.arange(120.0) * 7.3) % 5.1 - 2).reshape(3, 40)
+# the bits that torch gives on one thread: the exponentials of columns that fill no block of 16 are rounded before the division
+SOFTMAX = {
+    torch.float16: [
+        (SCORES, 0, (slice(None), slice(30, 40)), [
+            [15166, 11023, 15166, 11023, 12990, 11023, 12989, 15166, 11023, 15166],
+            [9518, 12922, 9519, 12923, 14893, 12923, 14894, 9519, 12923, 9521],
+            [11457, 14833, 11459, 14833, 9325, 14832, 9324, 11458, 14833, 11459],
+        ]),
+        (SCORES, 1, (slice(None), slice(8)), [
+            [4814, 8109, 11349, 7072, 10317, 6034, 9285, 4996],
+            [6885, 10183, 5848, 9145, 12380, 8108, 11349, 7071],
+            [8571, 11824, 7537, 10787, 6504, 9754, 5470, 8719],
+        ]),
+        (SCORES.reshape(2, 3, 20), 1, (1, slice(None), slice(12, 20)), [
+            [10338, 12964, 15059, 10338, 15060, 10338, 12965, 10339],
+            [15033, 10226, 12310, 15033, 12309, 15033, 10226, 15032],
+            [12293, 14871, 9444, 12293, 9443, 12292, 14871, 12294],
+        ]),
+    ],
+    torch.bfloat16: [
+        (SCORES, 0, (slice(None), slice(30, 40)), [
+            [16232, 15714, 16232, 15714, 15959, 15714, 15959, 16232, 15715, 16232],
+            [15526, 15952, 15527, 15952, 16198, 15951, 16198, 15525, 15952, 15525],
+            [15769, 16190, 15769, 16190, 15501, 16190, 15502, 15767, 16190, 15767],
+        ]),
+        (SCORES.reshape(2, 3, 20), 1, (1, slice(None), slice(12, 20)), [
+            [15628, 15957, 16219, 15628, 16218, 15629, 15957, 15628],
+            [16215, 15615, 15874, 16215, 15875, 16215, 15616, 16215],
+            [15873, 16195, 15516, 15873, 15517, 15873, 16195, 15873],
+        ]),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SOFTMAX)
+def test_softmax_of_16_bits_is_rounded_where_torch_rounds(kind):
+    for scores, dim, part, bits in SOFTMAX[kind]:
+        assert torch.softmax(scores.to(kind), dim).view(torch.int16)[part].tolist() == bits
+
+
+def test_the_gradient_of_softmax_subtracts_before_it_multiplies():
+    y = torch.softmax(SCORES.half()[:2, :4], 1).double()
+    g = torch.tensor([[1.5, -0.25, 3.0, 1000.0], [0.1, 0.7, -2.0, 999.0]], dtype=torch.float64)
+    scores = y.log().requires_grad_()
+    scores.softmax(1).backward(g)
+    y = scores.detach().softmax(1)
+    assert scores.grad.equal((g - (g * y).sum(1, keepdim=True)) * y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import ops
 from ...core.dispatch.slow_path import common_type
@@ -174,15 +174,15 @@ def apply(run: Callable, own: Callable | None, args: Sequence[Any]) -> Any:
     return _hidden(_stacked(rows), level)
 
 
-class _Info:
-    """What torch tells a `vmap` of a Function: batch_size and randomness."""
+class VmapInfo(NamedTuple):
+    """What torch tells a `vmap` of a Function."""
 
-    def __init__(self, level: Level):
-        self.batch_size, self.randomness = level.size, level.randomness
+    batch_size: int
+    randomness: str
 
 
 def _by_own_rule(rule: Any, args: list[Any], dims: tuple, level: Level) -> Any:
-    result, out_dims = rule(_Info(level), dims, *args)
+    result, out_dims = rule(VmapInfo(level.size, level.randomness), dims, *args)
     if isinstance(result, Tensor):
         return _placed(result, out_dims, level)
     spread = out_dims if isinstance(out_dims, (tuple, list)) else (out_dims,) * len(result)

@@ -148,7 +148,7 @@ _VIEW = """\
 """
 _NODE = """\
     if level > 0 and ({any_edge}):
-{inference}        node = new(NodeClass)
+{inference}        node = new({node_class})
         node.seq = tick()
         node.edges = ({edges})
         node.saved = ({saved})
@@ -158,6 +158,9 @@ _NODE = """\
         {storage}
         result._edge = node
 """
+_CHOSEN_CLASS = (
+    "NodeClass if isinstance(input, Tensor) and isinstance(other, Tensor) else number_class(isinstance(input, Tensor))"
+)
 _PLAIN = """\
     else:
         result._edge = None
@@ -326,6 +329,7 @@ def _tail(record: Op, saved: Saved, tensors: list[str], edges: list[str]) -> str
         "saved": "".join(saved.expression(n) + ", " for n in saved.names),
         "storage": "node.storage = None",
         "inference": saved.inference_text(),
+        "node_class": _CHOSEN_CLASS if record.number_nodes else "NodeClass",
     }
     unpack = f"    r, {', '.join(record.extras)} = r\n" if record.extras else ""
     if record.outputs is not None:
@@ -669,7 +673,7 @@ def complete_scope(record: Op) -> dict[str, Any]:
         return scope
     scope.update(
         kernel=record.kernel, thread=thread, new=_new, Tensor=Tensor,
-        ndarray=np.ndarray, asarray=np.asarray, generic=np.generic, as_array=as_array, tick=tick, NodeClass=record.node_class, Storage=Storage,
+        ndarray=np.ndarray, asarray=np.asarray, generic=np.generic, as_array=as_array, tick=tick, NodeClass=record.node_class, number_class=record.number_class, Storage=Storage,
         array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
         slow_call=slow.call, slow_operator=slow.operator, older_call=number_first.call, slow_out=slow.into_out, given=given, ordered=slow.ordered, watch_view=slow.watch_view,
         mark_inference=slow.mark_inference, check_inference=slow.check_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, keeps_history=slow.keeps_history, unrecorded=slow.unrecorded,

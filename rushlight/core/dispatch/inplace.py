@@ -294,8 +294,8 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
 
 # operators that write at places which other tensors name: torch refuses these where they share memory with what is written
 _READS_ELSEWHERE = frozenset({
-    "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "put", "scatter", "scatter.value", "scatter_add",
-    "scatter_reduce",
+    "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "put", "scatter", "scatter.reduce", "scatter.value",
+    "scatter_add", "scatter_reduce",
 })  # fmt: skip
 
 
@@ -427,6 +427,9 @@ def _store(self: Tensor, r: np.ndarray) -> None:
 def _record_write(record: Op, self: Tensor, before: Tensor, others: tuple, arrays: list, metadata: tuple) -> None:
     """Build the node of the write and give `self`, its base and the other views their new histories."""
     old = self._edge
+    if record.rules and not record.differentiable:
+        set_history(self, _node_without_saved(record, (self, *others)))
+        return
     result = finish(record, self._array, 1, (before, *others), arrays, metadata)
     node = result._edge
     if node is None:  # the rule wants no gradient from any input that has one
@@ -439,6 +442,15 @@ def _record_write(record: Op, self: Tensor, before: Tensor, others: tuple, array
     if any(isinstance(t, Tensor) and t._storage is s for t in node.saved):  # x.mul_(x): a saved input was overwritten
         node.seq = s.stamp - 0.5  # type: ignore[assignment]
     set_history(self, node)
+
+
+def _node_without_saved(record: Op, tensors: tuple) -> Node:
+    """The node of a comparison's result, which has a history only where it is written into one of the tensors compared."""
+    numbers = [i for i, t in enumerate(tensors) if not isinstance(t, Tensor)]
+    node = _new(record.number_class(numbers[0]) if numbers else record.node_class)
+    node.seq, node.edges = tick(), tuple(getattr(t, "_edge", None) for t in tensors)
+    node.saved, node.storage, node.hooks = (), None, None
+    return node
 
 
 def set_history(self: Tensor, node: Node) -> None:

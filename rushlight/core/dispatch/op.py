@@ -29,7 +29,7 @@ from ..locks import making
 from ..tensor.casting import ordered
 from ..tensor.channels_last import follow_channels
 from ..tensor.column_order import return_columns
-from ..tensor.node import Node
+from ..tensor.node import Node, of_number
 from ..tensor.tensor import Tensor
 from . import docs, entry, signatures
 from .autocast import followed
@@ -54,7 +54,8 @@ class Op:
     of differentiable results (-1: a tuple of unknown length); extras: names of arrays that the kernel returns after its
     one result for backward's use only: rules receive them by these names, as tensors without history; returns: the named
     tuple class of several results; rules: gradient rules by array name, or one joint rule under None; node: torch's name
-    of the node where `node_name` does not give it; inplace, out: also `name_`, accepts `out=`; samples: inputs for tests; draws: "shape" or "data" where the kernel takes random numbers, by
+    of the node where `node_name` does not give it; number_nodes: its names where the second operand of a row is a number, and
+    where the first is; inplace, out: also `name_`, accepts `out=`; samples: inputs for tests; draws: "shape" or "data" where the kernel takes random numbers, by
     what decides how many; unrounded: "other" or "any" where a number (as the second operand, or as either) meets 16-bit floats
     in float32; follows: positions of arrays whose channels-last layout the result takes; jit_min_elements: for a kernel of
     many NumPy calls, from how many elements of its first array on it is worth a program of its own (None: never), and
@@ -67,7 +68,7 @@ class Op:
 
     __slots__ = (
         "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "function", "host_indices", "inplace",
-        "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "large", "name", "node", "number_first", "numbers", "out", "outputs",
+        "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "large", "name", "node", "number_first", "number_nodes", "numbers", "out", "outputs",
         "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "unrounded", "view",
     )  # fmt: skip
 
@@ -86,6 +87,7 @@ class Op:
         returns: Any = None,
         rules: dict[str | None, Callable] | None = None,
         node: str | None = None,
+        number_nodes: tuple[str, ...] = (),
         differentiable: bool = True,
         inplace: bool = False,
         out: bool = False,
@@ -136,6 +138,7 @@ class Op:
         self.checks: list[Callable] = []  # `checks.guard` adds them: they raise torch's errors, given the operands
         self.rules: dict[str | None, Callable] = rules or {}
         self.node = node or node_name(name)
+        self.number_nodes = number_nodes
         self._node_class: type[Node] | None = None
         self.function: Any = None
         self.scope: dict[str, Any] = {}
@@ -148,6 +151,12 @@ class Op:
                 if self._node_class is None:
                     self._node_class = type(self.node, (Node,), {"__slots__": (), "op": self})
         return self._node_class
+
+    def number_class(self, position: int) -> type[Node]:
+        """The class of its nodes where the operand at `position` is a number, for which torch has an operator of its own."""
+        index = 1 - position
+        name = self.number_nodes[index] if index < len(self.number_nodes) else self.node
+        return of_number(self.node_class, name, position)
 
     def _laid_out(self, kernel: Callable) -> Callable:
         """The kernel whose results have the declared memory order."""

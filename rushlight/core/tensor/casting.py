@@ -10,6 +10,7 @@ elements goes through this file; numbers that are known to fit may be cast by `a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,7 +119,7 @@ def dense_like(a: np.ndarray, dtype: Any = None) -> np.ndarray:
         return a.backend.apply(dense_like, (a, dtype), {})
     if 0 not in a.strides:
         return np.empty_like(a, dtype=dtype, subok=False)
-    order = _innermost_first(a)[::-1]
+    order = _innermost_first(a.shape, [a.strides])[::-1]
     out = np.empty([a.shape[dim] for dim in order], a.dtype if dtype is None else dtype)
     return out.transpose(sorted(range(a.ndim), key=order.__getitem__))
 
@@ -127,7 +128,18 @@ def ordered(r: np.ndarray, first: np.ndarray) -> np.ndarray:
     """A result of two operands in the order of the first one's axes in memory, as torch lays it; NumPy gives rows."""
     if first.shape != r.shape or 0 in first.strides:
         return r
-    order = sorted(range(r.ndim), key=lambda i: -first.strides[i])
+    return _laid(r, sorted(range(r.ndim), key=lambda i: -first.strides[i]))
+
+
+def ordered_as_all(r: np.ndarray, operands: Sequence[np.ndarray]) -> np.ndarray:
+    """A fresh result of operands that are broadcast, in the order in memory that torch gives to it."""
+    if all(a.flags.c_contiguous for a in operands):
+        return np.ascontiguousarray(r)
+    return _laid(r, _innermost_first(r.shape, [_broadcast_strides(a, r.shape) for a in operands])[::-1])
+
+
+def _laid(r: np.ndarray, order: list[int]) -> np.ndarray:
+    """The array itself, or a copy whose dimensions have this order in memory, outermost first."""
     if r.transpose(order).flags.c_contiguous:
         return r
     laid = np.empty([r.shape[i] for i in order], r.dtype, like=r).transpose(
@@ -137,18 +149,39 @@ def ordered(r: np.ndarray, first: np.ndarray) -> np.ndarray:
     return laid
 
 
-def _innermost_first(a: np.ndarray) -> list[int]:
-    """The dimensions by stride, as torch sorts them: by insertion, from the last one on; a stride of 0 moves nothing."""
-    order = list(range(a.ndim))[::-1]
-    for end in range(1, a.ndim):
+def _broadcast_strides(a: np.ndarray, shape: tuple[int, ...]) -> list[int]:
+    """The strides of an operand in the shape that it is broadcast to, 0 where it repeats its elements."""
+    first = len(shape) - a.ndim
+    own = [s if n == m else 0 for s, n, m in zip(a.strides, a.shape, shape[first:], strict=True)]
+    return [0] * first + own
+
+
+def _innermost_first(shape: tuple[int, ...], operands: list[Any]) -> list[int]:
+    """The dimensions by the operands' strides, as torch sorts them: by insertion, from the last one on.
+
+    The first operand that steps along both of two dimensions decides; a stride of 0 moves nothing.
+    """
+    order = list(range(len(shape)))[::-1]
+    for end in range(1, len(shape)):
         here = end
         for before in range(end - 1, -1, -1):
             x, y = order[before], order[here]
-            if not a.strides[x] or not a.strides[y]:
-                continue
-            if a.strides[x] < a.strides[y]:
-                break
-            if a.strides[x] > a.strides[y] or a.shape[x] > a.shape[y]:
+            longer = _steps_farther(x, y, shape, operands)
+            if longer:
                 order[before], order[here] = y, x
                 here = before
+            elif longer is not None:
+                break
     return order
+
+
+def _steps_farther(x: int, y: int, shape: tuple[int, ...], operands: list[Any]) -> bool | None:
+    """Whether dimension x has longer steps than y; None where no operand tells."""
+    for strides in operands:
+        if not strides[x] or not strides[y]:
+            continue
+        if strides[x] != strides[y]:
+            return strides[x] > strides[y]
+        if shape[x] > shape[y]:
+            return True
+    return None

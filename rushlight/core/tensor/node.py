@@ -69,6 +69,9 @@ class Node:
     op: Any = None
     tensor_slots: tuple[int, ...] = ()
     saved_names: tuple[str, ...] = ()
+    number: int | None = (
+        None  # of a class for calls with a number among the inputs: its position, which has no edge in torch
+    )
     shown: Any = None  # of a class whose operator is several of torch's: what `next_functions` is
 
     seq: int
@@ -80,14 +83,14 @@ class Node:
     hooks: Any
 
     def backward(self, g: Any) -> tuple:
-        if type(self).__name__ == "NotImplemented":  # in torch neither
-            raise RuntimeError(f"derivative for aten::{self.op.name} is not implemented")
+        if type(self).__name__ == _WITHOUT:  # in torch neither
+            raise RuntimeError(f"derivative for aten::{self.op.name.split('.')[0]} is not implemented")
         raise NotImplementedError(f"the derivative for {self.name()!r} is not implemented")
 
     def name(self) -> str:
         """torch's name of the node, such as 'AddBackward0'."""
         name = type(self).__name__
-        return f"torch::autograd::{name}" if name in ("CopySlices", "CopyBackwards") else name
+        return f"torch::autograd::{name}" if name in ("CopySlices", "CopyBackwards", _WITHOUT) else name
 
     def _sequence_nr(self) -> int:
         """The time of the call: later nodes have larger numbers."""
@@ -126,11 +129,15 @@ class Node:
     def _differentiable(self) -> tuple:
         """The edges of those inputs for which the operator has a rule."""
         op = self.op
+        if type(self).__name__ == _WITHOUT:
+            return tuple(e for e in self.edges if e is not None)
         if op is None or op.signature.variadic or not op.rules:
             return self.edges
+        edges = [e for i, e in enumerate(zip(op.signature.arrays, self.edges)) if i != self.number]
+        if op.kind == "binary":
+            return tuple(e for _, e in edges)
         joint = None in op.rules
-        named = zip(op.signature.arrays, self.edges)
-        return tuple(e for name, e in named if (name not in _NEVER if joint else name in op.rules))
+        return tuple(e for name, e in edges if (name not in _NEVER if joint else name in op.rules))
 
     @property
     def metadata(self) -> dict:
@@ -150,12 +157,13 @@ class Node:
         return hooks_of(self).add("pre", hook)
 
 
+_WITHOUT = "NotImplemented"  # what torch calls the nodes of operators without a gradient
 _NEVER = {"condition", "index", "mask", "pivots", "running_mean", "running_var", "samples"}  # inputs of joint rules
 
 
 def function_of(edge: Any) -> tuple:
     """An edge as `next_functions` shows it."""
-    if edge is None:
+    if edge is None or is_detached(edge):
         return None, 0
     return (edge.edges[0], edge.index) if type(edge) is Output else (edge, 0)
 
@@ -165,17 +173,38 @@ def show_as(node: Node, name: str) -> None:
     node.__class__ = _named(type(node), name)
 
 
-def shown_as(result: Any, name: str) -> Any:
-    """A result of several operators that are one of torch's: its node has torch's name."""
+def shown_as(result: Any, name: str, without: int | None = None) -> Any:
+    """A result of several operators that are one of torch's: its node has torch's name.
+
+    without: the position of an input that is an option of torch's operator, so that it has no edge.
+    """
     edge = result._edge
     if isinstance(edge, Node) and type(edge) is not Output and edge.op is not None:
-        show_as(edge, name)
+        if without is None:
+            show_as(edge, name)
+        else:
+            edge.__class__ = of_number(type(edge), name, without)
     return result
+
+
+def written_as(target: Any, op: Any, name: str, without: int) -> Any:
+    """A tensor into which operator `op` has been written, as `shown_as`; the node of a write into a view keeps its name."""
+    return shown_as(target, name, without) if getattr(target._edge, "op", None) is op else target
 
 
 @cache
 def _named(kind: type[Node], name: str) -> type[Node]:
     return type(name, (kind,), {"__slots__": ()})
+
+
+@cache
+def of_number(kind: type[Node], name: str, position: int) -> type[Node]:
+    """The class of an operator's nodes, by torch's name, where the input at `position` is a number: it has no edge there."""
+
+    members: dict[str, Any] = {"__slots__": (), "number": position}
+    if name == _WITHOUT:
+        members["backward"] = Node.backward
+    return type(name, (kind,), members)
 
 
 class Output(Node):
@@ -192,8 +221,8 @@ def no_tensor() -> None:
 class Leaf:
     """Where backward accumulates: torch's AccumulateGrad. The tensor owns the leaf, the leaf knows the tensor weakly.
 
-    A view made under `no_grad` of a tensor that requires grad says, as in torch, that it requires grad too, but nothing
-    is accumulated in it: it has a detached leaf.
+    A view without a history of its own (made under `no_grad`, or before its base required grad) says, as in torch, that it
+    requires grad while its base does, but nothing is accumulated in it: it has a detached leaf.
     """
 
     __slots__ = ("ref", "shape", "dtype", "hooks", "_metadata", "__weakref__")
@@ -246,6 +275,24 @@ def leaf_of(tensor: Any) -> Leaf:
         return Leaf(tensor)
     leaf.shape, leaf.dtype = tensor._array.shape, tensor._array.dtype
     return leaf
+
+
+def is_detached(edge: Any) -> bool:
+    """Whether an edge is the leaf of a view that requires grad only because its base does: nothing is accumulated there."""
+    return type(edge) is Leaf and edge.ref is no_tensor
+
+
+def follow_base(base: Any) -> None:
+    """Let the views of a leaf require grad while it does, also those made before: torch asks the base each time."""
+    storage = base._storage
+    for ref in () if storage is None else storage.views or ():
+        view = ref()
+        if view is None or view._base is not base:
+            continue
+        if base._edge is None:
+            view._edge = None if is_detached(view._edge) else view._edge
+        elif view._edge is None and view._array.dtype.kind not in "biu":
+            view._edge = Leaf(None, view._array)
 
 
 Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"  # what programs that draw graphs print

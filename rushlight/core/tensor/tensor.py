@@ -22,7 +22,7 @@ from ..warn import warn, warn_once
 from . import dtype as dtypes
 from .dtype import c_word, type_word
 from .layout import strided
-from .node import Leaf, Output, hooks_of, leaf_before, leaf_of, leave_leaf
+from .node import Leaf, Output, follow_base, hooks_of, is_detached, leaf_before, leaf_of, leave_leaf
 from .placeholder import Placeholder
 from .printing import describe_tensor
 from .size import Size, size_of, wrap_dim
@@ -289,10 +289,11 @@ class Tensor:
                 f"{type(requires_grad).__name__}"
             )
         if requires_grad:
-            if edge is None:
+            if edge is None or is_detached(edge):
                 self._check_can_require_grad()
                 self._edge = leaf_of(self)
-        elif edge is not None:
+                follow_base(self)
+        elif edge is not None and not is_detached(edge):
             if type(edge) is not Leaf:
                 raise RuntimeError(
                     "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
@@ -303,6 +304,7 @@ class Tensor:
                 observer.frozen(self)
             leave_leaf(self, edge)
             self._edge = None
+            follow_base(self)
         return self
 
     def _check_can_require_grad(self) -> None:
@@ -419,6 +421,7 @@ class Tensor:
         if type(self._edge) is Leaf:
             leave_leaf(self, self._edge)
         self._edge = None
+        follow_base(self)
         return self
 
     @property

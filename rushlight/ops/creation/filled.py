@@ -65,7 +65,7 @@ def _creator(name: str, make: Any, doc: str) -> Any:
             if make is determinism.empty:
                 return sized(out, shape)
             t = constant(run_on(backend_like(out), make, shape, kind))
-            return put(name, sized(out, shape), t, requires_grad)
+            return put(name, sized(out, shape), t, requires_grad, may_share=True)
         default = dtypes.get_default_dtype()
         kind = default.numpy if dtype is None else numpy_type(dtype, default)
         t = wrap(make(shape, kind) if where is None else where.apply(make, (shape, kind), {}))
@@ -185,7 +185,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     value = exact(value, kind)
     if out is not None:
         values = fresh(run_on(backend_like(out), np.full, shape, value, kind))
-        return put("full", sized(out, shape), values, requires_grad)
+        return put("full", sized(out, shape), values, requires_grad, may_share=True)
     return fresh(run_on(where, np.full, shape, value, kind), requires_grad)
 
 

@@ -36,9 +36,13 @@ def sized(out: Tensor, shape: tuple[int, ...], flat: bool = False) -> Tensor:
     return out
 
 
-def put(name: str, out: Tensor, t: Tensor, requires_grad: bool = False) -> Tensor:
-    """Write `t`, of the type and as many elements as `out`, into `out` in the order of rows."""
-    check_apart(out._array)
+def put(name: str, out: Tensor, t: Tensor, requires_grad: bool = False, may_share: bool = False) -> Tensor:
+    """Write `t`, of the type and as many elements as `out`, into `out` in the order of rows.
+
+    may_share: for one value, which may be written to elements that share a place, as torch does.
+    """
+    if not may_share:
+        check_apart(out._array)
     if t._array.shape != out._array.shape:
         t = t.view(out._array.shape)  # type: ignore[attr-defined]
     np.copyto(out._array, t._array)

@@ -9,6 +9,7 @@ import numpy as np
 from ...core.device.backend import on_device_of
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.overlap import check_apart
 from ...core.dispatch.scalars import exact, fits_floats, number_as, type_name
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ...core.warn import warn
@@ -336,6 +337,7 @@ def _setitem(self, index, value):
     elif isinstance(value, Tensor):
         target.copy_(_fit_value(value, target))
     else:
+        check_apart(target._array)
         if _is_short(target._array.dtype):  # what is too large becomes infinite here, unlike in fill_
             value = constant(number_as(value, target.dtype))
         target.fill_(value)

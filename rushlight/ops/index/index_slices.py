@@ -146,7 +146,7 @@ def _(g, index, source_shape, dim):
     return _index_select(g, index, dim).reshape(source_shape)
 
 
-@primitive(name="index_fill", public=False)
+@primitive(name="index_fill", public=False, node="IndexFillBackward1")
 def _index_fill(input, index, value, /, dim):
     out = input.copy("K")
     n = input.shape[wrap_dim(dim, input.ndim)] if input.ndim else 1
@@ -237,4 +237,4 @@ twins("index_fill", _index_fill, lambda input, dim, index, value: ((index, _fill
 
     >>> index_fill(zeros(3), 0, tensor([0, 2]), 7.0)
     tensor([7., 0., 7.])
-    """)  # fmt: skip
+    """, number="IndexFillBackward0")  # fmt: skip

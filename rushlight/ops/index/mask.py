@@ -13,6 +13,7 @@ from ...core.dispatch.scalars import NUMBERS, exact, fits_floats, type_name
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.dtype import c_word
+from ...core.tensor.node import shown_as, written_as
 from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ...core.warn import warn
@@ -30,7 +31,7 @@ def _check_mask(name: str, mask: np.ndarray) -> None:
         raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {shown}")
 
 
-@primitive(name="masked_fill", public=False)
+@primitive(name="masked_fill", public=False, node="MaskedFillBackward1")
 def _masked_fill(input, mask, value, /):
     _check_mask("masked_fill_", mask)
     return np.asarray(np.where(mask, value, input), order="C")
@@ -100,9 +101,11 @@ def masked_fill(input, mask, value, *, out=None):
     """
     if out is None and type(value) is float and (input._array.dtype is _F32 or input._array.dtype is _F64):
         return _masked_fill_number(input, mask, exact(value, input._array.dtype))
-    (mask, value), _ = _mask_value(input, mask, value)
+    (mask, filler), _ = _mask_value(input, mask, value)
     broadcast_shapes(mask._array.shape, input._array.shape)  # raises with the mask first, as torch does
-    result = _masked_fill(input, mask, value)
+    result = _masked_fill(input, mask, filler)
+    if not isinstance(value, Tensor):
+        shown_as(result, "MaskedFillBackward0", 2)
     return result if out is None else write_out("masked_fill", (input,), result, out)
 
 
@@ -132,7 +135,8 @@ def masked_fill_(self, mask, value):
     arrays, metadata = _mask_value(self, mask, value)
     if 0 in getattr(self._array, "strides", ()):
         return _fill_shared(self, *arrays)
-    return write(_masked_fill.record, self, arrays, metadata)
+    write(_masked_fill.record, self, arrays, metadata)
+    return self if isinstance(value, Tensor) else written_as(self, _masked_fill.record, "MaskedFillBackward0", 2)
 
 
 def _fill_shared(self, mask, value):

@@ -16,7 +16,8 @@ from ...core.dispatch.scalars import NUMBERS, exact, type_name
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor.dtype import c_word
 from ...core.tensor.size import wrap_dim
-from ...core.tensor.tensor import Tensor, constant, wrap
+from ...core.tensor.tensor import Tensor, constant
+from ...core.warn import warn_once
 from ..pointwise.checks import lies_within, lowest
 from ..shape.slicing import embed
 from ..twins import twins
@@ -267,7 +268,7 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
     tensor([6., 0., 5.])
     """
     if reduce is not None:
-        return scatter_reduced(input, dim, index, src if src is not None else value, reduce)
+        return _scatter_reduced(input, *_reduce_order(input, dim, index, src if src is not None else value, reduce))
     op, arrays, metadata = _scatter_order(dim, index, src, value)
     return op(input, *arrays, *metadata)
 
@@ -276,22 +277,40 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
 def scatter_(self, dim, index, src=None, *, value=None, reduce=None):
     """In-place `scatter`."""
     if reduce is not None:
-        return self.copy_(scatter_reduced(self, dim, index, src if src is not None else value, reduce))
+        index, src, *metadata = _reduce_order(self, dim, index, src if src is not None else value, reduce)
+        return write(_scatter_reduced.record, self, (index, src), tuple(metadata))
     op, arrays, metadata = _scatter_order(dim, index, src, value)
     return write(op.record, self, arrays, metadata)
 
 
-def scatter_reduced(input: Tensor, dim: int, index: Tensor, src: Any, reduce: str) -> Tensor:
-    """`scatter` with reduce='add' or 'multiply'."""
+_OLDER_REDUCE = (
+    "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. Use "
+    "torch.scatter_reduce instead for more reduction options."
+)
+
+
+def _reduce_order(input: Tensor, dim: int, index: Tensor, src: Any, reduce: str) -> tuple:
+    """The arguments of `_scatter_reduced`, for a `src` that is a tensor or a number."""
     if reduce not in ("add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
-    if not isinstance(src, Tensor):
+    if isinstance(src, Tensor):
+        warn_once(_OLDER_REDUCE)
+    else:
         src = constant(on_device_of(index._array, np.full, index._array.shape, src, input.dtype.numpy))
+    return index, src, dim, reduce
+
+
+@primitive(name="scatter.reduce", public=False, node="NotImplemented")
+def _scatter_reduced(input, index, src, /, dim, reduce):
+    """`scatter` with reduce="add" or "multiply", which has no gradient in torch: `scatter_reduce` has."""
+    if not index.size:
+        return input.copy()
+    out, flat, where, values = _scatter_parts("scatter", input, index, src, dim)
     if reduce == "add":
-        return _scatter_add(input, index, src, dim)
-    out, flat, where, values = _scatter_parts("scatter", input._array, index._array, src._array, dim)
-    combine_at(np.multiply, flat, where, values)
-    return wrap(out)
+        add_at(flat, where, values)
+    else:
+        combine_at(np.multiply, flat, where, values)
+    return out
 
 
 twins("scatter_add", _scatter_add, lambda input, dim, index, src: ((index, src), (dim,)),

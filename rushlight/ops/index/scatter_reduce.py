@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import OPS, composite, primitive
+from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.checks import refuse
@@ -184,7 +185,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     _check_reduce(reduce, _INDEXED)
     refuse("index_func_", input._array.dtype, "bc")
     places, source = _spread_index(input, dim, index, source)
-    return _scatter_reduce(input, places, source, dim, reduce, include_self)
+    return shown_as(_scatter_reduce(input, places, source, dim, reduce, include_self), "IndexReduceBackward0")
 
 
 @composite(method=True, function=False)

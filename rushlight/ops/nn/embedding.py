@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...core.device.backend import on_device_of
@@ -19,13 +21,18 @@ from ..pointwise.choice import where
 # ---------------------------------------------------------------------------------------------- embedding
 
 
+def _check_indices(indices: Any, argument: int, operator: str) -> None:
+    """Raise torch's error for indices that are neither int64 nor int32."""
+    if indices.dtype != np.int64 and indices.dtype != np.int32:
+        raise RuntimeError(
+            f"Expected tensor for argument #{argument} 'indices' to have one of the following scalar types: Long, Int; but "
+            f"got torch.{type_word(dtypes.from_numpy(indices.dtype))}Tensor instead (while checking arguments for {operator})"
+        )
+
+
 @primitive(public=False, name="embedding")
 def _embedding(weight, input, /, padding_idx, scale_grad_by_freq):
-    if input.dtype != np.int64 and input.dtype != np.int32:
-        raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"torch.{type_word(dtypes.from_numpy(input.dtype))}Tensor instead (while checking arguments for embedding)"
-        )
+    _check_indices(input, 1, "embedding")
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     n = weight.shape[0]
@@ -90,6 +97,7 @@ def _row(padding_idx: int | None, n: int) -> int:
 
 def renormalise(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
     """Scale the rows in use down to `max_norm`, in place."""
+    _check_indices(input._array, 2, "embedding_renorm_")
     rows = np.unique(input._array)
     if rows.size and (rows[0] < 0 or rows[-1] >= weight._array.shape[0]):
         raise IndexError(
@@ -196,6 +204,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         )
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
+    if max_norm is None:
+        _check_indices(flat._array, 1, "embedding_bag")
     try:
         rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     except IndexError as error:

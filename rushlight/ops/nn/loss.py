@@ -10,6 +10,7 @@ import numpy as np
 from ...core.device.backend import on_device_of
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.casting import dense_like
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor, constant, type_word
@@ -159,7 +160,7 @@ def huber_loss(input, target, /, reduction="mean", delta=1.0):
     d = np.abs(input - target)
     kind = d.dtype.type
     return _reduced(
-        np.where(d <= delta, d * d * kind(0.5), (d - kind(0.5 * delta)) * kind(delta)), reduction, input, target
+        np.where(d <= delta, d * d * kind(0.5), (d - kind(0.5 * delta)) * kind(delta)), reduction, dense_like(input)
     )
 
 

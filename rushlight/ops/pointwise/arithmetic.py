@@ -17,6 +17,7 @@ from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.dispatch.scalars import exact, number_as
 from ...core.dispatch.slow_path import common_type, write_out
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.node import shown_as
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.tensor import Tensor, constant
 from .building_blocks import F32, F64, MANY, conjugate, in_order_of, widened, zero_rule
@@ -57,7 +58,7 @@ _sub = binary(
 )
 _rsub = binary(
     "rsub", lambda x, y: np.subtract(y, x), lambda g: -g, lambda g: g, "other - input.", operator="rsub", export=False,
-    inplace=False, node="RsubBackward1",
+    inplace=False, number_nodes=("RsubBackward1",),
 )  # fmt: skip
 delattr(Tensor, "__rrsub__")
 refuse_bool(_sub, _SUB_ONE, _SUB_BOTH)
@@ -209,7 +210,10 @@ def rsub(input, other, *, alpha=1):
     >>> rsub(tensor([1.0, 2.0]), 10)
     tensor([9., 8.])
     """
-    return _rsub(input, other) if alpha == 1 and alpha is not True else sub(other, input, alpha=alpha)
+    if alpha == 1 and alpha is not True:
+        return _rsub(input, other)
+    result = sub(other, input, alpha=alpha)
+    return shown_as(result, "RsubBackward0") if isinstance(other, Tensor) else shown_as(result, "RsubBackward1", 0)
 
 
 _plain_add_, _plain_sub_ = Tensor.add_, Tensor.sub_
@@ -446,7 +450,7 @@ remainder = binary(
 
     >>> remainder(tensor([7, -7]), 3)
     tensor([1, 2])
-    """, operator="mod", node="RemainderBackward1",
+    """, operator="mod", node="RemainderBackward1", number_nodes=("RemainderBackward0", "NotImplemented"),
     jit_min_elements=MANY,
 )  # fmt: skip
 fmod = binary(
@@ -455,7 +459,7 @@ fmod = binary(
 
     >>> fmod(tensor([7, -7]), 3)
     tensor([ 1, -1])
-    """, node="FmodBackward1",
+    """, node="FmodBackward1", number_nodes=("FmodBackward0",),
 )  # fmt: skip
 
 

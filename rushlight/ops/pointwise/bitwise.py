@@ -213,7 +213,7 @@ copysign = binary(
     >>> copysign(tensor([1.0, 2.0]), tensor([-1.0, 0.0]))
     tensor([-1.,  2.])
     """,
-    promote="float",
+    promote="float", number_nodes=("CopysignBackward1",),
 )  # fmt: skip
 nextafter = binary(
     "nextafter", of_arrays(for_types("fV", "nextafter_cpu", np.nextafter)), lambda g, x, y: where(x == y, 0, g), lambda g: zeros_of(g),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.dispatch.op import primitive
-from ...core.tensor.casting import ordered
+from ...core.tensor.casting import ordered_as_all
 from ...core.tensor.tensor import Tensor
 from .checks import not_implemented
 
@@ -32,39 +32,23 @@ def dense(r):
 
 
 def in_order_of(r, *arrays):
-    """A fresh result in the order of the axes of the first of `arrays` that has its shape, as torch lays it."""
+    """A fresh result of the operands `arrays` in the order of its axes that torch gives it; None among them is left out."""
     if not isinstance(r, np.ndarray) or r.ndim < 2:
         return r
-    for a in arrays:
-        if a.shape == r.shape:
-            return np.ascontiguousarray(r) if a.flags.c_contiguous else ordered(r, a)
-    return r
+    return ordered_as_all(r, [a for a in arrays if isinstance(a, np.ndarray)])
 
 
 def shared_order(x, y, kind):
-    """An empty array for the broadcast `x` and `y` in their memory order: that of the first one of the whole shape."""
-    shape = np.broadcast_shapes(x.shape, y.shape)
-    whole = next((a for a in (x, y) if a.shape == shape), None)
-    if whole is not None and 0 not in whole.strides:
-        return np.empty_like(whole, kind)
-    return np.empty_like(np.add(x, y), kind)
+    """An empty array for the broadcast `x` and `y`, in the memory order that torch gives to their result."""
+    return in_order_of(np.empty(np.broadcast_shapes(x.shape, y.shape), kind, like=x), x, y)
 
 
 def in_shared_order(kernel):
-    """A kernel of two broadcast arrays, whose result has their memory order."""
+    """A kernel of two broadcast arrays, whose result has the memory order that torch gives it."""
 
     def run(x, y):
         r = kernel(x, y)
-        if (
-            type(r) is not np.ndarray
-            or r.ndim < 2
-            or not r.size
-            or all(np.asarray(a).flags.c_contiguous for a in (x, y))
-        ):
-            return r
-        laid = shared_order(np.asarray(x), np.asarray(y), r.dtype)
-        laid[...] = r
-        return laid
+        return in_order_of(r, x, y) if r.size else r
 
     return run
 

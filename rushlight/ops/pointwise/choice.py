@@ -18,7 +18,7 @@ from .relations import eq, gt, lt
 
 @primitive(public=False, name="where", jit_min_elements=SOME)
 def _where(condition, input, other, /):
-    return in_order_of(select(condition, input, other), condition, input)
+    return in_order_of(select(condition, input, other), condition, input, other)
 
 
 def select(mask, x, y):

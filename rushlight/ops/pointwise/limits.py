@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import accept_inplace, write
-from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.op import composite, node_name, primitive
 from ...core.dispatch.scalars import exact
 from ...core.dispatch.slow_path import number_in, write_out
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.node import shown_as, written_as
 from ...core.tensor.tensor import Tensor, type_word
 from .building_blocks import F32, F64, MANY, in_order_of, zero_where
 from .choice import of_common_type
@@ -67,7 +69,7 @@ def _clamp_tensor(input, min=None, max=None, /):
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if input.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
-    return in_order_of(_limited(input, min, max), input)
+    return in_order_of(_limited(input, min, max), input, min, max)
 
 
 @_clamp_tensor.vjp
@@ -106,6 +108,8 @@ def _clamp_call(input, min, max):
     min, max = _both_limits("clamp", min, max)
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
         return _clamp_scalar, (input, min, max)
+    if not isinstance(input, Tensor):
+        raise argument_type("clamp", "input", 1, input)
     given = [v for v in (input, min, max) if v is not None]
     cast = iter(of_common_type(*given))
     return _clamp_tensor, tuple(None if v is None else next(cast) for v in (input, min, max))
@@ -149,10 +153,12 @@ def clamp_(self, min=None, max=None):
     return write(_clamp_scalar.record, self, (), (min, max))
 
 
-def _one_sided(name, node, side):
+def _one_sided(name, side):
     doc = f"Each element, but {'at least `min`' if side else 'at most `max`'}."
 
-    @primitive(public=False, name=name, node=node)
+    node, absent = node_name(name).removesuffix("0"), 2 if side else 1
+
+    @primitive(public=False, name=name)
     def scalar(input, /, limit):
         return _clamp_scalar.record.kernel(input, limit if side else None, None if side else limit)
 
@@ -164,14 +170,15 @@ def _one_sided(name, node, side):
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         if isinstance(limit, Tensor):
-            result = clamp(input, limit) if side else clamp(input, None, limit)
+            result = shown_as(clamp(input, limit) if side else clamp(input, None, limit), f"{node}1", absent)
         else:
             result = scalar(input, limit)
         return result if out is None else write_out(name, (input,), result, out)
 
     def inplace(self, limit):
         if isinstance(limit, Tensor):
-            return clamp_(self, limit) if side else clamp_(self, None, limit)
+            clamp_(self, limit) if side else clamp_(self, None, limit)
+            return written_as(self, _clamp_tensor.record, f"{node}1", absent)
         if self.dtype.category < 2 and isinstance(limit, float):
             raise RuntimeError(f"result type Float can't be cast to the desired output type {type_word(self.dtype)}")
         return write(scalar.record, self, (), (limit,))
@@ -179,8 +186,8 @@ def _one_sided(name, node, side):
     return call, inplace, doc
 
 
-_clamp_min, _clamp_min_inplace, _doc_min = _one_sided("clamp_min", "ClampMinBackward0", True)
-_clamp_max, _clamp_max_inplace, _doc_max = _one_sided("clamp_max", "ClampMaxBackward0", False)
+_clamp_min, _clamp_min_inplace, _doc_min = _one_sided("clamp_min", True)
+_clamp_max, _clamp_max_inplace, _doc_max = _one_sided("clamp_max", False)
 
 
 @composite(method=True)

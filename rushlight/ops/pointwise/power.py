@@ -320,7 +320,7 @@ def _(g, weight, needs):
 def _lerp_tensor(input, end, weight, /):
     _same_for_lerp(input, end)
     _same_for_lerp(input, weight, "weight")
-    return _lerp_along(input, end, weight)
+    return in_order_of(_lerp_along(input, end, weight), input, end, weight)
 
 
 def _lerp_by(a, b, weight, out=None):

@@ -7,7 +7,7 @@ import numpy as np
 from ...core.dispatch.mode import emit_event
 from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.tensor.tensor import Tensor, constant, type_word
-from .building_blocks import F64, in_order_of, of_arrays
+from .building_blocks import F64, in_order_of, of_arrays, zero_rule
 from .checks import tensors_only
 
 # ---------------------------------------------------------------------------------------------- comparisons
@@ -17,13 +17,15 @@ def _compared(name, kernel, doc, *aliases):
     return binary(
         name,
         kernel,
-        None,
-        None,
+        zero_rule,
+        zero_rule,
         doc,
         promote="bool",
         operator=name,
         aliases=aliases,
         differentiable=False,
+        node=f"{name.title()}Backward1",
+        number_nodes=(f"{name.title()}Backward0",),
     )
 
 

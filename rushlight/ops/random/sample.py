@@ -339,10 +339,8 @@ def _drawn(name: str, kernel: Any, node: str | None = None) -> Any:
 
 
 _bernoulli = _drawn("bernoulli", lambda input, /, generator: streams.bernoulli_of(generator, input))
-_bernoulli_p = _drawn(
-    "bernoulli.p",
-    lambda input, /, p, generator: streams.bernoulli(generator, input.shape, input.dtype, p),
-    "BernoulliBackward1",
+_bernoulli_p = primitive(name="bernoulli.p", public=False, node="NotImplemented", draws="data")(
+    lambda input, /, p, generator: streams.bernoulli(generator, input.shape, input.dtype, p)
 )
 _poisson = _drawn("poisson", lambda input, /, generator: streams.poisson(generator, input))
 

@@ -239,7 +239,7 @@ def write_values(self: Tensor, a: Any, sources: tuple, node: Any, name: str | No
             return write_values(self, a, sources, node)
     state = thread.state
     recording = state.grad and (self._edge is not None or any(t._edge is not None for t in sources))
-    check_writable(self, state, may_share=np.ndim(a) == 0)
+    check_writable(self, state, may_share=not sources and np.ndim(a) == 0)
     storage = storage_of(self)
     if type(self._array) is Conjugated:
         self._array.write(..., np.broadcast_to(elements_of(a), self._array.shape))

@@ -657,7 +657,7 @@ def _in_place(name: str, view_of) -> None:
     """The method `name_`: the tensor itself becomes that view of its memory."""
 
     def f(self, *args, **kwargs):
-        check_writable(self, thread.state)
+        check_writable(self, thread.state, may_share=True)
         before = alias(self, Tensor)
         before._edge, before._view = edge, _ = self._edge, self._view
         with enable_grad():

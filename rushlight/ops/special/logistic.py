@@ -137,7 +137,7 @@ xlogy = binary(
 
     >>> xlogy(tensor([0.0, 2.0]), tensor([0.0, 2.0]))
     tensor([0.0000, 1.3863])
-    """, promote="float", aliases=(),
+    """, promote="float", aliases=(), number_nodes=("XlogyBackward2", "XlogyBackward1"),
 )  # fmt: skip
 _xlog1py = binary(
     "special_xlog1py", _times_log("xlog1py_cpu", np.log1p), _xlog1py_slope,
@@ -145,7 +145,7 @@ _xlog1py = binary(
 
     >>> special.xlog1py(tensor([0.0, 2.0]), tensor([-1.0, 1.0]))
     tensor([0.0000, 1.3863])
-    """, promote="float", method=False, inplace=False,
+    """, promote="float", method=False, inplace=False, number_nodes=("SpecialXlog1PyBackward2", "SpecialXlog1PyBackward1"),
 )  # fmt: skip
 
 

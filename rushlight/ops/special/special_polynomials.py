@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.dispatch.op import binary, composite
 from ..pointwise.building_blocks import for_types, in_shared_order, of_arrays
+from ..pointwise.checks import tensors_only
 from .error_functions import erfc_of
 from .gamma_functions import lgamma_of
 from .series import in_double
@@ -172,5 +173,7 @@ igammac = binary(
     tensor([0.1353])
     """,
 )  # fmt: skip
+tensors_only(igamma, 0, 1)
+tensors_only(igammac, 0, 1)
 composite(name="special.gammainc")(igamma)
 composite(name="special.gammaincc")(igammac)

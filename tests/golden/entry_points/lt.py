@@ -111,6 +111,12 @@ def call(other, input):
     return result
 
 
+# The backward method of the node LtBackward1.
+def backward(node, g):
+    (e0, e1, ) = node.edges
+    return (rule_0(g) if e0 is not None else None, rule_1(g) if e1 is not None else None,)
+
+
 # A tensor around the kernel's result, for the slow path.
 def finish(r, level, input, other, a, b, ):
     e0 = getattr(input, '_edge', None)
