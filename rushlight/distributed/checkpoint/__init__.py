@@ -1,6 +1,6 @@
 """`torch.distributed.checkpoint`: checkpoints of several processes, as safetensors files and an index; no pickles.
 
->>> import tempfile, warnings
+>>> import tempfile, warnings, rushlight
 >>> warnings.simplefilter("ignore")  # there is one process
 >>> folder = tempfile.mkdtemp()
 >>> _ = save({"w": rushlight.arange(3), "step": 7}, checkpoint_id=folder)

@@ -90,4 +90,5 @@ def _at(container: Any, key: str | int) -> Any:
 def _put(container: Any, key: str | int, value: Any) -> None:
     if isinstance(container, list) and isinstance(key, int):
         container.extend([None] * (key + 1 - len(container)))
-    container[key] = value
+    into: Any = container
+    into[key] = value

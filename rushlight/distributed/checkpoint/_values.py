@@ -55,7 +55,7 @@ class _Unknown(Exception):
 def _encoded(value: Any) -> Any:
     kind = type(value)
     if value is None or kind in _PLAIN:
-        if kind is int and value.bit_length() > 3 * _MOST_DIGITS:
+        if isinstance(value, int) and value.bit_length() > 3 * _MOST_DIGITS:
             raise _Unknown(f"an integer of {value.bit_length()} bits")
         return value
     if kind is list:

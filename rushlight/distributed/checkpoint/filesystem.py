@@ -163,9 +163,9 @@ class FileSystemWriter(_Folder, StorageWriter, BlockingAsyncStager):
         work = [(f"__{rank}_{i}.{save_id}.safetensors", items) for i, items in enumerate(shares) if items]
         if self.thread_count > 1 and len(work) > 1:
             with ThreadPoolExecutor(self.thread_count) as pool:
-                parts = list(pool.map(lambda one: self._write_file(*one, save_id, planner), work))
+                parts = list(pool.map(lambda one: self._write_file(one[0], one[1], save_id, planner), work))
         else:
-            parts = [self._write_file(*one, save_id, planner) for one in work]
+            parts = [self._write_file(name, items, save_id, planner) for name, items in work]
         if self.sync_files and work:
             sync_folder(self.path)
         return completed([result for part in parts for result in part])

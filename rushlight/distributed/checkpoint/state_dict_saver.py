@@ -38,7 +38,7 @@ class AsyncSaveResponse:
     """What `async_save` returns where a stager copies in the background: a future of the copy, and one of the save."""
 
     staging_completion: Future[None]
-    upload_completion: Future[None]
+    upload_completion: Future[Any]
 
 
 def save_state_dict(

@@ -25,7 +25,7 @@ def find_tensor_shard(tensor: Tensor, index: MetadataIndex) -> Tensor:
     Raises ValueError where there is none, as in `find_tensor_shard(ones(4), MetadataIndex("w", [2]))`.
     """
     if hasattr(tensor, "__get_tensor_shard__"):
-        return tensor.__get_tensor_shard__(index)
+        return tensor.__get_tensor_shard__(index)  # type: ignore[attr-defined]
     if index.offset is not None and index.offset != Size([0] * tensor.dim()):
         raise ValueError(f"FQN: '{index.fqn}' is not a ShardedTensor, can't find by offset: '{index.offset}'")
     return tensor
