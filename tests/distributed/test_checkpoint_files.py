@@ -12,6 +12,7 @@ import pytest
 
 import rushlight as torch
 import rushlight.distributed.checkpoint as dcp
+from rushlight.distributed.checkpoint import _values
 from rushlight.distributed.checkpoint.state_dict_loader import _load_state_dict_from_keys
 
 pytestmark = [pytest.mark.filterwarnings("ignore:torch.distributed is "), pytest.mark.filterwarnings("ignore:Detected")]
@@ -180,6 +181,20 @@ def test_an_index_of_a_later_version(tmp_path):
     index, _ = written(tmp_path)
     index.write_bytes(index.read_bytes().replace(b'"version":"1"', b'"version":"2"'))
     assert "version '2'" in refused(tmp_path, index)
+
+
+TEXTS = [
+    "", "{", "[" * 100_000, '{"tensor":"AAAA"}', '{"tensor":"gASVCw=="}', '{"tensor":3}', '{"array":["<f8",[1000000000000],""]}',
+    '{"array":["O",[1],"AAAAAAAAAAA="]}', '{"array":["V100000000000",[0],""]}', '{"array":["<f8",[-1],"AAAAAAAAAAA="]}',
+    '{"dtype":"__name__"}', '{"dtype":["x"]}', '{"device":"nowhere"}', '{"set":[[1]]}', '{"dict":[[[],1]]}', '{"dict":3}', '{"bytes":"*"}',
+    '{"complex":[1]}', '{"size":["a"]}', "1" * 5000, "\ud800",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: text[:24])
+def test_texts_that_are_no_values(text):
+    with pytest.raises(ValueError, match=r"^some key: the value in the checkpoint cannot be read"):
+        _values.loads(text.encode("utf-8", "surrogatepass"), "some key")
 
 
 @pytest.mark.parametrize("length", [1 << 62, (1 << 64) - 1, 1 << 40, 99_000_000])
