@@ -59,7 +59,7 @@ __all__ += objects.__all__
 __all__ += world.__all__
 
 
-_LATER = ("_functional_collectives", "algorithms", "constants", "distributed_c10d", "nn", "optim", "rpc")
+_LATER = ("_functional_collectives", "algorithms", "checkpoint", "constants", "distributed_c10d", "nn", "optim", "rpc")
 
 if not TYPE_CHECKING:  # else every name would be one of the module's
 

@@ -39,6 +39,7 @@ _DTYPES = {
     "BOOL": dtypes.bool_,
     "C64": dtypes.complex64,
 }
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 def save(tensors, metadata=None):
@@ -97,7 +98,8 @@ class safe_open:
         self._device = device
         devices.check(device)
         self._as_tensor = self._placed if framework in ("pt", "torch", "pytorch") else lambda array: array
-        self._file = open_arrays(os.fspath(filename), framework="np", backend=backend)
+        self._filename = os.fspath(filename)
+        self._file = open_arrays(self._filename, framework="np", backend=backend)
         self._checksums = _Checksums(self._file.metadata())
 
     def _placed(self, array):
@@ -124,7 +126,7 @@ class safe_open:
 
     def get_tensor(self, name):
         """The tensor of that name. Raises SafetensorError where it does not have the checksum that the file promises."""
-        array = self._file.get_tensor(name)
+        array = self._array(name)
         self._checksums.check(name, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
         return self._as_tensor(array)
 
@@ -135,16 +137,34 @@ class safe_open:
 
     def get_slice(self, name):
         """A part of the tensor to be read by indexing, with `get_shape()` and `get_dtype()`. No checksum is checked."""
-        return _Slice(self._file.get_slice(name), self._as_tensor)
+        part = self._file.get_slice(name)
+        return _Slice(part, self._as_tensor, self._array(name) if _is_only_ours(part) else part)
+
+    def _array(self, name):
+        part = self._file.get_slice(name)
+        if not _is_only_ours(part):
+            return self._file.get_tensor(name)
+        with open(self._filename, "rb") as file:  # whose table the package has checked
+            (size,) = struct.unpack("<Q", file.read(8))
+            start, stop = json.loads(file.read(size))[name]["data_offsets"]
+            file.seek(8 + size + start)
+            raw = np.frombuffer(file.read(stop - start), np.uint8)
+        return raw.view(_DTYPES[part.get_dtype()].numpy).reshape(part.get_shape())
+
+
+def _is_only_ours(part):
+    """Whether a tensor is of a type that the package looks for in NumPy, which does not have it."""
+    return part.get_dtype().startswith("F8") and part.get_dtype() in _DTYPES
 
 
 class _Slice:
-    def __init__(self, part, as_tensor):
+    def __init__(self, part, as_tensor, array):
         self._part = part
         self._as_tensor = as_tensor
+        self._array = array
 
     def __getitem__(self, index):
-        return self._as_tensor(self._part[index])
+        return self._as_tensor(self._array[index])
 
     def get_shape(self):
         """The shape of the whole tensor."""
@@ -261,7 +281,7 @@ def _check_tensors(tensors):
     for name, tensor in tensors.items():
         if not isinstance(tensor, Tensor):
             raise ValueError(f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}")
-    shared = [names for names in _sharing_names(tensors) if len(names) > 1]
+    shared = [names for names in sharing_names(tensors) if len(names) > 1]
     if shared:
         raise RuntimeError(
             "Some tensors share memory, this will lead to duplicate memory on disk and potential differences when "
@@ -276,6 +296,29 @@ def _check_tensors(tensors):
                 "only the full tensors, and reslice at load time, or simply call `.contiguous()` on your tensor to "
                 "pack it before saving."
             )
+
+
+BYTES = dtypes.uint8
+
+
+def storable(tensor):
+    """A contiguous tensor on the CPU that the format can hold: of a type that it does not have, the bytes."""
+    tensor = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    if tensor.dtype in _NAMES:
+        return tensor
+    return wrap(tensor._array.reshape(-1).view(np.uint8).reshape(*tensor._array.shape, tensor.dtype.itemsize))
+
+
+def stored_as(dtype, size):
+    """(the format's word for the type, size as a list) that `storable` gives to a tensor."""
+    return (_NAMES[dtype], list(size)) if dtype in _NAMES else ("U8", [*size, dtype.itemsize])
+
+
+def restored(tensor, dtype, size):
+    """The tensor of which `storable` gave this one."""
+    if dtype in _NAMES:
+        return tensor
+    return wrap(tensor._array.reshape(-1).view(dtype.numpy).reshape(size))
 
 
 def _from_array(array):
@@ -306,7 +349,7 @@ def _end(tensor):
     return _start(tensor) + sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)) + array.itemsize
 
 
-def _sharing_names(tensors):
+def sharing_names(tensors):
     """The names in groups, sorted: in one group are tensors of one storage that overlap."""
     by_storage = {}
     for name, tensor in tensors.items():
@@ -333,7 +376,7 @@ def _overlapping(names, tensors):
 def _duplicate_names(tensors, preferred=()):
     """name to keep -> names that share its memory; the kept one covers the whole storage."""
     duplicates = {}
-    for names in _sharing_names(tensors):
+    for names in sharing_names(tensors):
         if len(names) == 1:
             continue
         complete = [name for name in names if tensors[name]._array.nbytes == memory_of(tensors[name])[0].nbytes()]

@@ -338,12 +338,10 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
         "breakpoint": "",
     }),
     ("distributed", "module", MODULE, {
-        "checkpoint": "checkpoints that several processes write. " + _OWN_NAMES,
         "device_mesh": "processes in a grid. " + _OWN_NAMES,
         "fsdp": "parameters that are spread over processes. " + _OWN_NAMES,
         "tensor.parallel": "layers that are spread over processes. " + _OWN_NAMES,
     }),
-    ("distributed.checkpoint", "class", NOT_DISTRIBUTED, "FileSystemReader FileSystemWriter async_save load save"),
     ("distributed.device_mesh", "class", NOT_DISTRIBUTED, "DeviceMesh init_device_mesh"),
     ("distributed.fsdp", "class", NOT_DISTRIBUTED, "BackwardPrefetch CPUOffload CPUOffloadPolicy FSDPModule "
      "FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel LocalStateDictConfig MixedPrecision "

@@ -173,3 +173,12 @@ def test_files_of_others_have_no_checksums(tmp_path):
     for note in ("[]", "{", '{"crc32": 1, "alone": true}'):
         with pytest.raises(SafetensorError, match="checksums cannot be read"):
             safetensors.load(file_of({"rushlight_crc32": note}))
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e8m0fnu], ids=str)
+def test_eight_bit_floats_come_back_from_a_file(dtype, tmp_path):
+    tensor = torch.tensor([[1.0, 2.0], [4.0, 0.5]]).to(dtype)
+    safetensors.save_file({"a": torch.ones(3), "t": tensor}, tmp_path / "f")
+    assert torch.equal(safetensors.load_file(tmp_path / "f")["t"].float(), tensor.float())
+    with safetensors.safe_open(tmp_path / "f", "pt") as file:
+        assert torch.equal(file.get_slice("t")[1].float(), tensor[1].float())

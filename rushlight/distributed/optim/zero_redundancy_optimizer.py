@@ -6,7 +6,7 @@ Each parameter belongs to one process, which keeps its state and steps it; then 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...core.dispatch.mode import no_grad
@@ -175,8 +175,16 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                 "Optimizer state has not been consolidated on this rank. Please call `consolidate_state_dict(to="
                 f"{self.rank})` on all ranks beforehand if you meant to save the global state."
             )
+        return self._assembled(zip(self._all_state_dicts, self._shares, strict=True))
+
+    def own_state_dict(self) -> dict[str, Any]:
+        """As `state_dict`, with the state of this process's parameters alone. (An addition to torch's methods.)"""
+        self._take_options(self.param_groups, self.optim.param_groups)
+        return self._assembled([(self.optim.state_dict(), self._shares[self.rank])])
+
+    def _assembled(self, parts: Iterable[tuple[dict[str, Any], list[dict[str, Any]]]]) -> dict[str, Any]:
         whole, numbers = super().state_dict(), self._numbers()
-        for part, groups in zip(self._all_state_dicts, self._shares, strict=True):
+        for part, groups in parts:
             for local, group in zip(part["param_groups"], groups, strict=True):
                 for index, p in zip(local["params"], group["params"], strict=True):
                     if index in part["state"]:
