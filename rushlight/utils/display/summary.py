@@ -164,13 +164,16 @@ def summary(
     >>> from rushlight import nn, summary
     >>> report = summary(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)), input_size=(3, 4))
     >>> print(report)
-    Layer               Output  Parameters  Multiply-adds
-    -----------------------------------------------------
-    Sequential          [3, 2]          58            144
-    ├─ 0: Linear        [3, 8]          40             96
-    ├─ 1: ReLU          [3, 8]           0              0
-    └─ 2: Linear        [3, 2]          18             48
-    -----------------------------------------------------
+    Layer         Output  Parameters  Multiply-adds
+    -----------------------------------------------
+    Sequential    [3, 2]          58            144
+    ├─ 0: Linear  [3, 8]          40             96
+    ├─ 1: ReLU    [3, 8]           0              0
+    └─ 2: Linear  [3, 2]          18             48
+    -----------------------------------------------
+    Parameters: 58 (58 trainable, 0 frozen)
+    Multiply-adds: 144
+    Memory: parameters 232 B, buffers 0 B, input 48 B, outputs of layers 216 B
     >>> report.multiply_adds
     144
     """

@@ -217,7 +217,7 @@ def _printable(text: str) -> str:
 
 
 def _label(results: list[int]) -> str:
-    """What is written at a line that stands for these results of a node: their numbers, or how many lines it is."""
+    """What is written at the line of these results of a node: their numbers, or how many lines it is."""
     if any(results):
         return ", ".join(map(str, sorted(results)))
     return f"{len(results)}\N{MULTIPLICATION SIGN}" if len(results) > 1 else ""
