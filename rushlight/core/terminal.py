@@ -31,6 +31,7 @@ def console(file: Any) -> Any:
 
 
 _SHOWN_AFTER_S, _REFRESH_S = 2.0, 0.2
+_LEAST_BYTES = 1 << 24  # less is written before a person looks up: it is not worth the 0.3 ms of a thread
 
 
 @contextmanager
@@ -41,7 +42,8 @@ def long_work(what: str, total_bytes: int | None = None) -> Iterator[Callable[[i
     terminal or `tqdm` is missing. Nothing stays on the screen when the block ends.
     """
     file = sys.stderr
-    if not is_terminal(file) or find_spec("tqdm") is None:
+    small = total_bytes is not None and total_bytes < _LEAST_BYTES
+    if small or not is_terminal(file) or find_spec("tqdm") is None:
         yield None
         return
     work = _Work(what, total_bytes, file)

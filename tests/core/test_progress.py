@@ -38,6 +38,7 @@ def screen(monkeypatch):
     monkeypatch.setattr(terminal, "sys", SimpleNamespace(stderr=made))  # not sys.stderr, which pytest replaces
     monkeypatch.setattr(terminal, "_SHOWN_AFTER_S", 0.0)
     monkeypatch.setattr(terminal, "_REFRESH_S", 0.001)
+    monkeypatch.setattr(terminal, "_LEAST_BYTES", 1)
     return made
 
 
@@ -59,6 +60,14 @@ def test_nothing_of_short_work(screen, monkeypatch):
     with terminal.long_work("working") as advance:
         advance(1)
     assert screen.getvalue() == ""
+
+
+def test_nothing_of_few_bytes(screen, monkeypatch):
+    monkeypatch.setattr(terminal, "_LEAST_BYTES", 100)
+    with terminal.long_work("saving a", 99) as advance:
+        assert advance is None
+    with terminal.long_work("saving a", 100) as advance:
+        assert advance is not None
 
 
 def test_nothing_where_no_person_reads(screen, monkeypatch):
