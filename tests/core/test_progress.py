@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 import rushlight as torch
-from rushlight import serialization
 from rushlight.core import terminal
+from rushlight.serialization import atomic, safetensors
 
 
 class Screen(io.StringIO):
@@ -109,19 +109,19 @@ def test_an_error_ends_it(screen):
 def test_checkpoints(screen, monkeypatch, tmp_path, form):
     values = {"a": torch.arange(3000.0), "b": torch.ones(5, dtype=torch.int8)}
     shown = []
-    write = serialization.atomic._Shown.write
+    write = atomic._Shown.write
 
     def waits(self, data):
         count = write(self, data)
         shown.append(screen.seen(f"saving {form}.pt:"))
         return count
 
-    monkeypatch.setattr(serialization.atomic, "_CHUNK_BYTES", 1000)
-    monkeypatch.setattr(serialization.atomic._Shown, "write", waits)
+    monkeypatch.setattr(atomic, "_CHUNK_BYTES", 1000)
+    monkeypatch.setattr(atomic._Shown, "write", waits)
     path = tmp_path / f"{form}.pt"
     if form == "safetensors":
-        serialization.safetensors.save_file(values, path)
-        again = serialization.safetensors.load_file(path)
+        safetensors.save_file(values, path)
+        again = safetensors.load_file(path)
     else:
         torch.save(values, path, _use_new_zipfile_serialization=form == "zip")
         again = torch.load(path)
