@@ -77,6 +77,7 @@ _LAZY_NAMES = {
     "GradScaler": "amp",
     "_assert": "torch.overrides",
     "_assert_async": "torch.overrides",
+    "summary": "utils.display",
     "OutOfMemoryError": "torch.cuda",
     "AcceleratorError": "torch.cuda",
     **dict.fromkeys(

@@ -896,6 +896,7 @@ from .sparse.create import sparse_csr_tensor as sparse_csr_tensor
 from .sparse.products import spmm as spmm
 from .sparse.products import sspaddmm as sspaddmm
 from .ops.signal.stft import stft as stft
+from .utils.display import summary as summary
 from .torch._sym import sym_float as sym_float
 from .torch._sym import sym_int as sym_int
 from .torch._sym import sym_ite as sym_ite

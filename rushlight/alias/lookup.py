@@ -1,9 +1,11 @@
 """From a torch name to what it resolves to: Rushlight's own, wherever it is, or a stand-in from absent.py."""
 
+import ast
 import importlib
 import importlib.util
 import sys
 import types
+from pathlib import Path
 
 from ..core import own_code
 from ..core.dispatch import aten
@@ -280,7 +282,17 @@ def add_absent_methods():
 
 
 def status(path):
-    """Whether a dotted name leads somewhere: "here", "absent" (torch alone has it) or "unknown" (torch has not either)."""
+    """Whether a dotted name leads somewhere: "here", "absent" (torch alone has it) or "unknown" (torch has not either).
+
+    A name of a module that needs a package is "here" where the package is missing, too.
+    """
+    try:
+        return _status(path)
+    except ModuleNotFoundError:
+        return _status_by_source(path)
+
+
+def _status(path):
     parts = path.split(".")
     module = parts[0]
     for i, name in enumerate(parts[1:], 1):
@@ -303,6 +315,45 @@ def status(path):
     if loaded(module) is not None or (torch_names.is_module(module) and not is_hollow(module)):
         return "here"
     return "absent" if torch_names.is_module(module) else "unknown"
+
+
+def _status_by_source(path):
+    """`status` of a name of a module that cannot be imported here, by the module's text."""
+    parts = path.split(".")
+    for length in range(len(parts), 0, -1):
+        module = ".".join(parts[:length])
+        text = _text_of(source_of(module) or "")
+        if text is None:
+            continue
+        if length == len(parts) or parts[length] in _names_in(ast.parse(text)):
+            return "here"
+        return "absent" if torch_names.of_module(module).get(parts[length]) is not None else "unknown"
+    raise ModuleNotFoundError(f"No module named {path!r}", name=path)
+
+
+def _text_of(module):
+    """The text of one of our modules, which is not imported for it; None where there is none."""
+    package, _, rest = module.partition(".")
+    spec = importlib.util.find_spec(package) if package else None
+    if spec is None or spec.origin is None:
+        return None
+    base = Path(spec.origin).parent.joinpath(*filter(None, rest.split(".")))
+    files = (base / "__init__.py", base.with_suffix(".py"))
+    return next((file.read_text(encoding="utf-8") for file in files if file.is_file()), None)
+
+
+def _names_in(tree):
+    """The names that a module's statements bind."""
+    found = set()
+    for statement in tree.body:
+        if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+            found.add(statement.name)
+        elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+            found |= {alias.asname or alias.name.partition(".")[0] for alias in statement.names}
+        elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            found |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return found
 
 
 def _names_module(path, known):

@@ -44,6 +44,9 @@ def _known(place):
 
     if place == "torch.Tensor":
         return [n for n in torch_names.of_class(place) or () if hasattr(Tensor, n) and not lookup.is_absent_method(n)]
-    module = lookup.loaded(place)
+    try:
+        module = lookup.loaded(place)
+    except ModuleNotFoundError:  # a package that the module needs is not installed
+        return []
     theirs = torch_names.of_module(place)
     return [] if module is None else [n for n in dir(module) if n in theirs and not n.startswith("_")]

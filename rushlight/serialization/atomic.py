@@ -5,24 +5,53 @@ import os
 import stat
 
 from ..core.atomic import remove_leftovers, replacing, sync_folder
+from ..core.terminal import long_work
 
 __all__ = ["atomic_write"]
 
 
+_CHUNK_BYTES = 1 << 25  # of what is shown to be written
+
+
 @contextlib.contextmanager
-def atomic_write(path):
+def atomic_write(path, size_bytes=None):
     """Context manager that gives a binary file, which takes the place of `path` when the block ends without error.
 
     The bytes go to a temporary file in the same folder, reach the disk, and are renamed. After any error the temporary
     file is gone and `path` is as it was. A link is followed; the permissions of a replaced file are kept. What is not a
     regular file (a device, a pipe) is written to directly. What killed processes have left of their temporary files in
-    the folder is removed.
+    the folder is removed. What takes more than two seconds is shown in a terminal, with its part of `size_bytes`.
 
     Raises RuntimeError when the folder does not exist, or when writing fails (a full disk), from the OSError.
     """
     target = os.path.realpath(os.fspath(path))
     if isinstance(target, bytes):
         target = os.fsdecode(target)
+    with long_work(f"saving {os.path.basename(target)}", size_bytes) as advance, _replacing(target, path) as file:
+        yield file if advance is None else _Shown(file, advance)
+
+
+class _Shown:
+    """A file that tells how much of it is written."""
+
+    def __init__(self, file, advance):
+        self._file, self._advance = file, advance
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def write(self, data):
+        """Write all of it, in parts."""
+        rest = memoryview(data).cast("B")
+        for start in range(0, len(rest), _CHUNK_BYTES):
+            part = rest[start : start + _CHUNK_BYTES]
+            self._file.write(part)
+            self._advance(len(part))
+        return len(rest)
+
+
+@contextlib.contextmanager
+def _replacing(target, path):
     with _naming_errors(path):
         try:
             mode = os.stat(target).st_mode

@@ -25,7 +25,7 @@ _SYSTEM = {
 
 
 def writer(obj, pickle_module, pickle_protocol):
-    """A function (file) that writes `obj` in the old format; all pickling has succeeded when it is returned."""
+    """A function (file) that writes `obj` in the old format, and about how many bytes; all pickling has succeeded by then."""
     storages = SavedStorages(None)  # one more field in the ids: this format could store views of storages
     buffer = io.BytesIO()
     for header in (MAGIC_NUMBER, PROTOCOL_VERSION, _SYSTEM):
@@ -41,7 +41,7 @@ def writer(obj, pickle_module, pickle_protocol):
             file.write(struct.pack("<q", memory.nbytes() // storage_type_of(memory).dtype.itemsize))
             file.write(memoryview(memory.bytes()))
 
-    return write
+    return write, len(buffer.getbuffer()) + storages.size_bytes
 
 
 def load(file, restore, make_unpickler, weights_only):

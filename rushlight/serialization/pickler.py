@@ -21,6 +21,11 @@ class SavedStorages:
         self._keys = {}  # id of the memory's owner -> (key, dtype)
         self._extra_fields = extra_fields
 
+    @property
+    def size_bytes(self):
+        """Of all memories."""
+        return sum(memory.nbytes() for memory in self.memories.values())
+
     def persistent_id(self, obj):
         """torch's persistent id of a memory, None for anything else. Raises RuntimeError for a second dtype."""
         if type(obj) is not Memory:

@@ -59,7 +59,7 @@ def save(tensors, metadata=None):
 def save_file(tensors, filename, metadata=None):
     """As `save`, into a file, which is replaced at once when everything is written and else left unchanged."""
     data = save(tensors, metadata)  # not serialize_file: it renames a file of its own over whatever the name refers to
-    with atomic_write(filename) as file:
+    with atomic_write(filename, len(data)) as file:
         file.write(data)
 
 

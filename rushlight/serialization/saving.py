@@ -41,11 +41,11 @@ def save(
         check_folder(f)
     if _use_new_zipfile_serialization:
         name = archive_name_of(f) if is_path else "archive"
-        write = _zip_writer(obj, name, pickle_module, pickle_protocol, _disable_byteorder_record)
+        write, size_bytes = _zip_writer(obj, name, pickle_module, pickle_protocol, _disable_byteorder_record)
     else:
-        write = legacy.writer(obj, pickle_module, pickle_protocol)
+        write, size_bytes = legacy.writer(obj, pickle_module, pickle_protocol)
     if is_path:
-        with atomic_write(f) as file:
+        with atomic_write(f, size_bytes) as file:
             write(file)
     else:
         write(f)
@@ -54,7 +54,7 @@ def save(
 
 
 def _zip_writer(obj, archive_name, pickle_module, pickle_protocol, disable_byteorder_record):
-    """A function (file) that writes the archive; all pickling has succeeded when it is returned."""
+    """A function (file) that writes the archive, and about how many bytes; all pickling has succeeded when it returns."""
     storages = SavedStorages()
     buffer = io.BytesIO()
     pickler_class(pickle_module, storages)(buffer, protocol=pickle_protocol).dump(obj)
@@ -70,4 +70,4 @@ def _zip_writer(obj, archive_name, pickle_module, pickle_protocol, disable_byteo
             archive.write_record(f"data/{key}", memory.bytes())
         archive.finish()
 
-    return write
+    return write, len(buffer.getbuffer()) + storages.size_bytes

@@ -164,24 +164,25 @@ def _entry(hubconf: Any, model: str) -> Any:
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
     """Fetch `url` into the file `dst`, whole or not at all.
 
+    progress: whether a terminal shows how much is there; nothing is shown where standard error is no terminal.
     Raises RuntimeError where the SHA-256 does not begin with `hash_prefix`, and urllib's URLError where the address
     cannot be reached.
     """
     from hashlib import sha256
     from urllib.request import Request, urlopen
 
-    from tqdm import tqdm
+    from ..core.terminal import download_bar
 
     dst = os.path.expanduser(dst)
     digest = sha256()
     with urlopen(Request(url, headers={"User-Agent": "torch.hub"})) as answer, replacing(dst) as file:
         size = answer.headers.get("Content-Length")
         total = None if size is None else int(size)
-        with tqdm(total=total, disable=not progress, unit="B", unit_scale=True, unit_divisor=1024) as bar:
+        with download_bar(total, shown=progress) as advance:
             while block := answer.read(_CHUNK_BYTES):
                 file.write(block)
                 digest.update(block)
-                bar.update(len(block))
+                advance(len(block))
         found = digest.hexdigest()
         if hash_prefix is not None and not found.startswith(hash_prefix):
             raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{found}")')

@@ -13,6 +13,7 @@ _LATER = (
     "collect_env",
     "cpp_extension",
     "deterministic",
+    "display",
     "dlpack",
     "flop_counter",
     "hooks",

@@ -87,6 +87,16 @@ _FORMULAS: dict[str, Callable[..., tuple[str, int]]] = {
 }
 
 
+def flops_of(record: Op, tensors: tuple, result: Any) -> tuple[str, int]:
+    """(name in `torch.ops`, operations) of a call of an operator, as torch counts it; 0 operations for all that it does not."""
+    formula = _FORMULAS.get(record.name)
+    if formula is None:
+        return "", 0
+    shapes = [None if t is None else tuple(t.shape) for t in tensors]
+    out = [tuple(t.shape) for t in result] if isinstance(result, tuple) else tuple(result.shape)
+    return formula(*shapes, *[None] * (len(record.signature.arrays) - len(shapes)), out)
+
+
 # ------------------------------------------------------------------------------------------------------- the counter
 
 
@@ -140,12 +150,7 @@ class FlopCounterMode:
     def _heard(self, record: Op, tensors: tuple, metadata: tuple, result: Any) -> None:
         if self._outer is not None:
             self._outer(record, tensors, metadata, result)
-        formula = _FORMULAS.get(record.name)
-        if formula is None:
-            return
-        shapes = [None if t is None else tuple(t.shape) for t in tensors]
-        out = [tuple(t.shape) for t in result] if isinstance(result, tuple) else tuple(result.shape)
-        name, count = formula(*shapes, *[None] * (len(record.signature.arrays) - len(shapes)), out)
+        name, count = flops_of(record, tensors, result)
         if count:
             if running.task is not None and name == "aten.convolution":
                 name = "aten.convolution_backward"

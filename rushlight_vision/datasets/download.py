@@ -5,6 +5,7 @@ breaks is taken up again where it stopped (an HTTP Range request), and a server 
 """
 
 import os
+from contextlib import contextmanager
 
 USER_AGENT = "rushlight/vision"
 CHUNK_BYTES = 1 << 16
@@ -151,11 +152,8 @@ class _Transfer:
         """Write what the response delivers after the first `have` bytes; the number of bytes written."""
         from http.client import HTTPException
 
-        from tqdm import tqdm
-
         written = 0
-        bar = tqdm(total=total, initial=have, unit="B", unit_scale=True)
-        with open(self.part, "ab" if have else "wb") as file, bar:
+        with open(self.part, "ab" if have else "wb") as file, _bar(have, total) as advance:
             while True:
                 try:
                     chunk = response.read(CHUNK_BYTES)
@@ -165,7 +163,7 @@ class _Transfer:
                     return written
                 file.write(chunk)
                 written += len(chunk)
-                bar.update(len(chunk))
+                advance(len(chunk))
 
     def _open(self, have):
         """The response to a request for all but the first `have` bytes."""
@@ -195,6 +193,18 @@ class _Transfer:
 
     def _size(self):
         return os.path.getsize(self.part) if os.path.exists(self.part) else 0
+
+
+@contextmanager
+def _bar(have, total):
+    """A function that takes the number of bytes that came, and shows it in a terminal, where tqdm is installed."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        yield lambda count: None
+        return
+    with tqdm(total=total, initial=have, unit="B", unit_scale=True, disable=None) as bar:  # None: unless in a terminal
+        yield bar.update
 
 
 def _opener(max_redirect_hops):

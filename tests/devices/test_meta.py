@@ -230,6 +230,10 @@ def test_copies_and_files():
     t = meta(2, 3).t().requires_grad_()
     for again in (copy.deepcopy(t), pickle.loads(pickle.dumps(t))):
         assert (again.is_meta, again.shape, again.stride(), again.requires_grad) == (True, (3, 2), (1, 3), True)
+    for plain in (meta(2, 3), meta(2, 3).requires_grad_(), meta(4, 3).t()[1:]):
+        again = copy.deepcopy(plain)
+        expected = plain.stride() if plain.is_contiguous() else (1, 2)
+        assert again.is_meta and again.stride() == expected and again.requires_grad == plain.requires_grad
     file = io.BytesIO()
     torch.save({"a": t, "b": torch.ones(2)}, file)
     for where, expected in ((None, "cpu"), ("cpu", "cpu"), ("meta", "meta")):

@@ -7,6 +7,7 @@ import re
 import pytest
 
 import rushlight as torch
+from rushlight.core import terminal as core_terminal
 from rushlight.doctor import watch
 from rushlight.doctor.report import terminal
 
@@ -69,7 +70,7 @@ def test_plain(findings, monkeypatch):
     file = io.StringIO()
     terminal.show(finding, file)
     assert file.getvalue() == f"\n{terminal.one(finding)}\n"
-    monkeypatch.setattr(terminal, "find_spec", lambda name: None)  # rich is not installed
+    monkeypatch.setattr(core_terminal, "find_spec", lambda name: None)  # rich is not installed
     assert printed(finding, monkeypatch) == f"\n{terminal.one(finding)}\n"
     head = terminal.one(finding).splitlines()[0]
     assert re.fullmatch(rf"{re.escape(os.path.relpath(__file__))}:\d+: error: .* \[stale-grad\]", head)

@@ -1,6 +1,7 @@
 """Models from a folder, and weights from an address."""
 
 import hashlib
+import sys
 
 import pytest
 
@@ -51,6 +52,15 @@ def test_from_the_cache(tmp_path, monkeypatch, capsys):
         torch.hub.load("owner/name", "linear", 2, trust_repo=False)
     with pytest.raises(NotImplementedError, match=r"git clone --branch v2 https://github\.com/owner/name"):
         torch.hub.load("owner/name:v2", "linear", 2)
+
+
+@pytest.mark.parametrize(("terminal", "progress"), [(True, True), (True, False), (False, True)])
+def test_the_bar_of_a_download(tmp_path, monkeypatch, capsys, terminal, progress):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    (tmp_path / "a").write_bytes(b"abc" * 1000)
+    torch.hub.download_url_to_file((tmp_path / "a").as_uri(), str(tmp_path / "b"), progress=progress)
+    assert (tmp_path / "b").read_bytes() == b"abc" * 1000
+    assert ("100%" in capsys.readouterr().err) == (terminal and progress)
 
 
 def test_weights(tmp_path, monkeypatch, capsys):

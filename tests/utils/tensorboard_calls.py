@@ -43,8 +43,9 @@ def events_below(folder):
         for name in sorted(files):
             path, place = os.path.join(root, name), os.path.relpath(root, folder)
             if "tfevents" not in name:
-                with open(path) as file:
-                    found.append([f"{place}/{name}", file.read()])
+                with open(path, "rb") as file:
+                    data = file.read()
+                found.append([f"{place}/{name}", data.hex() if name.endswith(".png") else data.decode()])
                 continue
             for raw in RawEventFileLoader(path).Load():
                 event = Event.FromString(raw)

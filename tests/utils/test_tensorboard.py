@@ -26,6 +26,26 @@ def test_without_the_package():
     assert said.startswith("tensorboard ") and "pip install tensorboard" in said
 
 
+def test_names_are_known_without_the_package(tmp_path):
+    """`status`, and `rushlight check` of a program with such names."""
+    (tmp_path / "train.py").write_text("from torch.utils.tensorboard import SummaryWriter, NoSuchWriter\n")
+    program = (
+        "import importlib.util as u, sys; find = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name == 'tensorboard' else find(name, *a)\n"
+        "import rushlight.alias; rushlight.alias.install()\n"
+        "from rushlight.alias.lookup import status\n"
+        "for name in ('', '.SummaryWriter', '.writer.SummaryWriter', '.summary.hparams', '.NoSuchWriter'):\n"
+        "    print(status('torch.utils.tensorboard' + name))\n"
+        "from rushlight.cli.check import check_programs\n"
+        "check_programs(['train.py'], False)"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:5] == ["here", "here", "here", "here", "unknown"]
+    assert "NoSuchWriter" in done.stdout and "tensorboard.SummaryWriter" not in done.stdout
+
+
 @pytest.fixture
 def writer(tmp_path):
     pytest.importorskip("tensorboard")
@@ -116,6 +136,66 @@ def test_a_graph_is_of_evaluation(writer):
     assert layers.training and layers[1].training  # torch sets the parts' mode to the whole's
 
 
+def test_video(writer, tmp_path):
+    from io import BytesIO
+
+    from PIL import Image
+    from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
+
+    ramp = torch.arange(3.0).reshape(1, 3, 1, 1, 1) / 4
+    writer.add_video("v", (ramp + torch.zeros(2, 3, 3, 4, 5)), fps=10)
+    writer.close()
+    (path,) = (tmp_path / "log").glob("*tfevents*")
+    (shown,) = [v.image for event in LegacyEventFileLoader(str(path)).Load() for v in event.summary.value]
+    assert (shown.height, shown.width, shown.colorspace) == (4, 10, 3)
+    with Image.open(BytesIO(shown.encoded_image_string)) as clip:
+        assert (clip.format, clip.n_frames, clip.info["duration"], clip.info["loop"]) == ("GIF", 3, 100, 0)
+        for frame in range(3):
+            clip.seek(frame)
+            assert np.array_equal(np.array(clip.convert("RGB")), np.full((4, 10, 3), int(frame / 4 * 255)))
+
+
+def test_onnx_graph(writer, tmp_path):
+    pytest.importorskip("onnx")
+    from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+
+    torch.onnx.export(
+        torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU()), torch.ones(2, 3), tmp_path / "m.onnx"
+    )
+    writer.add_onnx_graph(str(tmp_path / "m.onnx"))
+    writer.close()
+    (path,) = (tmp_path / "log").glob("*tfevents*")
+    (text,) = [event.graph_def for event in LegacyEventFileLoader(str(path)).Load() if event.graph_def]
+    nodes = [(node.name, node.op, list(node.input)) for node in GraphDef.FromString(text).node]
+    assert nodes == [  # torch's for the same file
+        ("input", "Variable", []),
+        ("relu", "Variable", []),
+        ("gemm", "Gemm", ["input", "0.weight", "0.bias"]),
+        ("relu", "Relu", ["gemm"]),
+    ]
+    (attribute,) = [dict(node.attr) for node in GraphDef.FromString(text).node if node.op == "Gemm"]
+    assert attribute["parameters"].s == b"transB = 1 = 2"
+
+
+def test_functions_of_summary_by_keyword():
+    """torch's names of the parameters, and what `torch.utils.tensorboard` exports."""
+    pytest.importorskip("tensorboard")
+    from rushlight.utils import tensorboard
+    from rushlight.utils.tensorboard import summary
+
+    assert set(tensorboard.__all__) == {"FileWriter", "RecordWriter", "SummaryWriter"}
+    assert tensorboard.RecordWriter.__name__ == "RecordWriter"
+    assert summary.scalar(name="a", tensor=2.0, collections=None).value[0].simple_value == 2.0
+    assert summary.histogram(name="h", values=np.arange(4), bins=2).value[0].tag == "h"
+    started = summary.hparams(hparam_dict={"a": 1}, metric_dict={"m": 1.0}, hparam_domain_discrete={"a": [1, 2]})
+    assert started[1].value[0].tag == "_hparams_/session_start_info"
+    shape = summary.mesh(
+        "m", torch.ones(1, 2, 3), None, None, config_dict=None, display_name="shown", description="what"
+    )
+    assert shape.value[0].metadata.display_name == "shown"
+
+
 def test_mistakes(writer):
     for call, error, words in (
         (lambda: writer.add_scalar("x", torch.ones(2)), AssertionError, "contain one element"),
@@ -125,7 +205,6 @@ def test_mistakes(writer):
         (lambda: writer.add_hparams([1], {}), TypeError, "should be dictionary"),
         (lambda: writer.add_graph(torch.nn.ReLU()), ValueError, "input_to_model"),
         (lambda: writer.add_custom_scalars_marginchart(["a"]), AssertionError, "Expected 3 tags"),
-        (lambda: writer.add_onnx_graph("x"), NotImplementedError, "add_onnx_graph"),
     ):
         with pytest.raises(error, match=words):
             call()

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import io
 import os
+import sys
 
 import pytest
 from rushlight.vision.datasets import download
@@ -25,11 +26,21 @@ def fetched(folder, name="data.bin"):
     return (folder / name).read_bytes()
 
 
-def test_file_arrives_with_a_progress_bar(site, file, tmp_path, capsys):
+def test_file_arrives_with_a_progress_bar_in_a_terminal(site, file, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     download_url(file, tmp_path, md5=MD5)
     assert fetched(tmp_path) == CONTENT
     assert "100%" in capsys.readouterr().err
     assert check_integrity(tmp_path / "data.bin", MD5)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_no_bar_elsewhere_or_without_tqdm(site, file, tmp_path, capsys, monkeypatch, terminal):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    if terminal:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    download_url(file, tmp_path, md5=MD5)
+    assert fetched(tmp_path) == CONTENT and capsys.readouterr().err == ""
 
 
 def test_other_name_and_new_folder(file, tmp_path):

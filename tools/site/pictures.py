@@ -137,7 +137,17 @@ def doctor() -> str:
     return _picture(600, 225, "How many backward calls each step uses", *parts)
 
 
-PICTURES = {f.__name__: f for f in (slope, accumulates, places, detach, batches, doctor)}
+def tape() -> str:
+    """The drawing that the lesson's program makes."""
+    import rushlight
+    from rushlight.utils.display import draw_tape
+
+    w = rushlight.tensor(3.0, requires_grad=True)
+    h = w * w
+    return draw_tape({"whole": h * w, "cut": h.detach() * w}, params={"w": w})._repr_svg_() + "\n"
+
+
+PICTURES = {f.__name__: f for f in (slope, accumulates, places, detach, tape, batches, doctor)}
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from ...core.dispatch.scalars import number_as
 from ...core.locks import lock
 from ...core.tensor.casting import cast
 from ...core.tensor.storage import describe
+from ...core.terminal import long_work
 from ..capture.sources import External, Fresh, Into
 from ..install import install_native
 from ..ir.graph import Call, Extern, Graph, Nest, Node, Ref, Update, Value
@@ -91,6 +92,10 @@ class Native:
         self._make(settled_threads())
 
     def _make(self, threads: int) -> None:
+        with long_work("Rushlight compiles"):
+            self._build(threads)
+
+    def _build(self, threads: int) -> None:
         self.threads = threads
         self.graph = graph = optimise(self.captured)
         into = lambda target: target.value if isinstance(target, Into) else None  # noqa: E731

@@ -298,8 +298,8 @@ class TrainingObserver(Protocol):
 
 module_caller: Slot[Callable[[Any, Callable, Any, tuple, dict[str, Any]], Any]] = Slot()
 """`(module, call, hooked, args, kwargs)`: returns what `call(module, hooked, args, kwargs)` does, around which it may look.
-Read by `nn/modules/module.py`: at each call of a module, and by `doctor/doctor.py`.
-Filled by `doctor/doctor.py`, while a program is watched.
+Read by `nn/modules/module.py`: at each call of a module, by `doctor/doctor.py` and `utils/display/copies.py`.
+Filled by `doctor/doctor.py`, while a program is watched, and by `utils/display/copies.py`, while `summary` runs a model.
 Costs: 2 to 5 ns for each call."""
 
 training_observer: Slot[TrainingObserver] = Slot()
@@ -307,8 +307,8 @@ training_observer: Slot[TrainingObserver] = Slot()
 Read by `autograd/backward.py`, `autograd/function.py`, `core/tensor/tensor.py` (`.grad` is set, or read where there is none),
 `nn/parameter.py` (gradients are cleared), `nn/utils/clip_grad.py`, `nn/modules/module.py` (modes), `nn/modules/batchnorm.py`,
 `nn/modules/rnn.py`, `ops/random/sample.py`, `core/dispatch/mode.py`, `optim/optimizer.py`, `optim/lr_scheduler/base.py`, `amp/grad_scaler.py`, `utils/data/dataloader.py`,
-`utils/data/iterator.py` and `compile/jit/step.py`; by `doctor/doctor.py`, `doctor/session.py` and `doctor/hints.py`, since there is one at a time.
-Filled by `doctor/doctor.py`, `doctor/session.py` and `doctor/hints.py`, while a program is watched. Costs: 2 to 5 ns for each event.
+`utils/data/iterator.py` and `compile/jit/step.py`; by `doctor/doctor.py`, `doctor/session.py` and `doctor/hints.py`, since there is one at a time, and by `utils/display/copies.py`.
+Filled by `doctor/doctor.py`, `doctor/session.py` and `doctor/hints.py`, and set aside by `utils/display/copies.py`, while a program is watched. Costs: 2 to 5 ns for each event.
 """
 
 CALL, BLOCK = 0, 7  # torch's numbers of what a profile shows: a call of an operator, and a block of a program

@@ -369,8 +369,11 @@ def deepcopy_tensor(tensor: Any, memo: dict[int, Any]) -> Any:
             "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
             "see https://github.com/pytorch/pytorch/pull/103001"
         )
-    memory, offset, stride = memory_of(tensor)
-    copied = rebuild_tensor_v2(copy.deepcopy(memory, memo), offset, tuple(tensor._array.shape), stride)
+    if tensor.is_meta:
+        copied = tensor.detach().clone()  # there is no memory to copy
+    else:
+        memory, offset, stride = memory_of(tensor)
+        copied = rebuild_tensor_v2(copy.deepcopy(memory, memo), offset, tuple(tensor._array.shape), stride)
     if is_conjugated(tensor):
         copied = wrap(tensor._array.apply(copied._array))
     if type(copied) is not type(tensor):

@@ -5,11 +5,10 @@ The same `Content` as plain text, and in colours by `rich` where that is install
 
 from __future__ import annotations
 
-import os
 import textwrap
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from ...core.terminal import console as terminal_console
 from .content import Content, content_of, summary
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def one(finding: Finding) -> str:
 
 def show(finding: Finding, file: Any) -> None:
     """Print one finding, in colours where `file` is a terminal, `rich` is installed and NO_COLOR is not set."""
-    console = _console(file)
+    console = terminal_console(file)
     if console is None:
         print(f"\n{one(finding)}", file=file, flush=True)
         return
@@ -55,22 +54,13 @@ def show(finding: Finding, file: Any) -> None:
 
 def show_summary(findings: list[Finding], file: Any) -> None:
     """Print how many there are."""
-    console = _console(file)
+    console = terminal_console(file)
     said = f"gradient doctor: {summary(findings)}"
     if console is None:
         print(f"\n{said}", file=file, flush=True)
     else:
         console.print(f"\n{said}", style=f"bold {_COLORS[findings[0].severity] if findings else 'green'}", markup=False)
         file.flush()
-
-
-def _console(file: Any) -> Any:
-    """rich's console for a file; None where plain text is due."""
-    if not getattr(file, "isatty", lambda: False)() or os.environ.get("NO_COLOR") or find_spec("rich") is None:
-        return None
-    from rich.console import Console
-
-    return Console(file=file, highlight=False)
 
 
 def _rich(shown: Content, width: int) -> list[Any]:

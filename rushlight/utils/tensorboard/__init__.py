@@ -12,6 +12,8 @@ if _find_spec("tensorboard") is None:
         name="tensorboard",
     )
 
+from tensorboard.summary.writer.record_writer import RecordWriter  # pyright: ignore[reportMissingImports]
+
 from .writer import FileWriter, SummaryWriter
 
-__all__ = ["FileWriter", "SummaryWriter"]
+__all__ = ["FileWriter", "RecordWriter", "SummaryWriter"]

@@ -17,21 +17,23 @@ from .plugins import metadata
 __all__ = ["hparams"]
 
 
-def hparams(hparam_dict: Any, metric_dict: Any, domains: dict[str, list[Any]] | None = None) -> tuple[Any, Any, Any]:
+def hparams(
+    hparam_dict: Any = None, metric_dict: Any = None, hparam_domain_discrete: dict[str, list[Any]] | None = None
+) -> tuple[Any, Any, Any]:
     """Three messages: the experiment's columns, the run's settings, the run's end.
 
-    Settings are numbers, strings, tensors of one element, or None, which is left out. domains: the values that a
+    Settings are numbers, strings, tensors of one element, or None, which is left out. hparam_domain_discrete: the values that a
     setting may take. Raises TypeError for arguments that are not such dictionaries, ValueError for other values.
     """
     from tensorboard.plugins.hparams import api_pb2
     from tensorboard.plugins.hparams import metadata as names
     from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData, SessionEndInfo, SessionStartInfo
 
-    _check(hparam_dict, metric_dict, domains or {})
+    _check(hparam_dict, metric_dict, hparam_domain_discrete or {})
     columns, start = [], SessionStartInfo()
     for name, value in hparam_dict.items():
         if value is not None:
-            columns.append(_column(name, value, (domains or {}).get(name), start))
+            columns.append(_column(name, value, (hparam_domain_discrete or {}).get(name), start))
     metrics = [api_pb2.MetricInfo(name=api_pb2.MetricName(tag=tag)) for tag in metric_dict]
 
     def message(tag: str, **content: Any) -> Any:

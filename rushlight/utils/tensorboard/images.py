@@ -9,7 +9,7 @@ import numpy as np
 from rushlight.core.tensor.dtype import bfloat16, float16
 from rushlight.core.tensor.tensor import Tensor
 
-__all__ = ["boxed", "figure_to_image", "frames_of", "grid", "make_np", "png", "to_bytes", "to_rows"]
+__all__ = ["boxed", "figure_to_image", "frames_of", "gif", "grid", "make_np", "png", "to_bytes", "to_rows"]
 
 
 def make_np(x: Any) -> np.ndarray:
@@ -123,3 +123,15 @@ def frames_of(clips: np.ndarray) -> np.ndarray:
     rows = 1 << (b.bit_length() - 1) // 2
     tiles = clips.reshape(rows, padded // rows, t, c, h, w).transpose(2, 0, 4, 1, 5, 3)
     return tiles.reshape(t, rows * h, padded // rows * w, c)
+
+
+def gif(frames: np.ndarray, fps: float) -> bytes:
+    """A moving picture that repeats. Shape: (T, H, W, C) bytes"""
+    import io
+
+    from PIL import Image
+
+    first, *rest = [Image.fromarray(frame[:, :, 0] if frame.shape[2] == 1 else frame) for frame in frames]
+    file = io.BytesIO()
+    first.save(file, "GIF", save_all=True, append_images=rest, duration=1000 / fps, loop=0)
+    return file.getvalue()

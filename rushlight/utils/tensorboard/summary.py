@@ -15,7 +15,7 @@ from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 from rushlight.core.tensor import dtype as dtypes
 
 from .hparams import hparams
-from .images import frames_of, make_np, png, to_bytes, to_rows
+from .images import frames_of, gif, make_np, png, to_bytes, to_rows
 from .plugins import metadata
 
 __all__ = [
@@ -45,21 +45,23 @@ def _shape(*sizes: int) -> Any:
     return TensorShapeProto(dim=[TensorShapeProto.Dim(size=n) for n in sizes])
 
 
-def scalar(tag: str, value: Any, new_style: bool = False, double_precision: bool = False) -> Any:
-    """A number. new_style: as a tensor, of type float or (double_precision) double."""
-    array = make_np(value).squeeze()
+def scalar(
+    name: str, tensor: Any, collections: Any = None, new_style: bool = False, double_precision: bool = False
+) -> Any:
+    """A number. new_style: as a tensor, of type float or (double_precision) double. collections: not used, as in torch."""
+    array = make_np(tensor).squeeze()
     if array.ndim != 0:
         raise AssertionError(
             f"Tensor should contain one element (0 dimensions). Was given size: {array.size} and {array.ndim} dimensions."
         )
     number = float(array)
     if not new_style:
-        return _one(tag, simple_value=number)
+        return _one(name, simple_value=number)
     if double_precision:
-        tensor = TensorProto(double_val=[number], dtype="DT_DOUBLE")
+        proto = TensorProto(double_val=[number], dtype="DT_DOUBLE")
     else:
-        tensor = TensorProto(float_val=[number], dtype="DT_FLOAT")
-    return _one(tag, tensor=tensor, metadata=metadata("scalars"))
+        proto = TensorProto(float_val=[number], dtype="DT_FLOAT")
+    return _one(name, tensor=proto, metadata=metadata("scalars"))
 
 
 # ---------------------------------------------------------------------------------------------- tensors
@@ -94,16 +96,16 @@ def tensor_proto(tag: str, tensor: Any) -> Any:
 
 
 def histogram_raw(
-    tag: str, min: Any, max: Any, num: Any, sum: Any, sum_squares: Any, bucket_limits: Any, bucket_counts: Any
+    name: str, min: Any, max: Any, num: Any, sum: Any, sum_squares: Any, bucket_limits: Any, bucket_counts: Any
 ) -> Any:
     """A histogram that has been counted already."""
     counted = HistogramProto(
         min=min, max=max, num=num, sum=sum, sum_squares=sum_squares, bucket_limit=bucket_limits, bucket=bucket_counts
     )
-    return _one(tag, histo=counted)
+    return _one(name, histo=counted)
 
 
-def histogram(tag: str, values: Any, bins: Any, max_bins: int | None = None) -> Any:
+def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) -> Any:
     """How many values fall between the limits `bins`, at most `max_bins` of them. Raises ValueError without values."""
     flat = make_np(values).astype(float).reshape(-1)
     if not flat.size:
@@ -119,7 +121,7 @@ def histogram(tag: str, values: Any, bins: Any, max_bins: int | None = None) -> 
     counts = counts[start - 1 : end] if start else np.concatenate([[0], counts[:end]])
     limits = limits[start : end + 1]
     return histogram_raw(
-        tag, flat.min(), flat.max(), len(flat), flat.sum(), flat.dot(flat), limits.tolist(), counts.tolist()
+        name, flat.min(), flat.max(), len(flat), flat.sum(), flat.dot(flat), limits.tolist(), counts.tolist()
     )
 
 
@@ -148,26 +150,17 @@ def image(tag: str, tensor: Any, rescale: float = 1, dataformats: str = "NCHW") 
 
 
 def image_boxes(
-    tag: str, tensor: Any, boxes: Any, rescale: float = 1, dataformats: str = "CHW", labels: Any = None
+    tag: str, tensor_image: Any, tensor_boxes: Any, rescale: float = 1, dataformats: str = "CHW", labels: Any = None
 ) -> Any:
     """A picture with boxes drawn on it."""
-    pixels = to_bytes(to_rows(make_np(tensor), dataformats))
-    return _one(tag, image=_picture(pixels, png(pixels, rescale, make_np(boxes), labels)))
+    pixels = to_bytes(to_rows(make_np(tensor_image), dataformats))
+    return _one(tag, image=_picture(pixels, png(pixels, rescale, make_np(tensor_boxes), labels)))
 
 
 def video(tag: str, tensor: Any, fps: float = 4) -> Any:
-    """Clips side by side, as a GIF. Raises ModuleNotFoundError without the package moviepy."""
-    try:
-        from moviepy import ImageSequenceClip  # type: ignore[import-not-found]
-    except ImportError:
-        raise ModuleNotFoundError("add_video needs package moviepy: pip install moviepy", name="moviepy") from None
-    import tempfile
-
+    """Clips side by side, as a GIF."""
     frames = to_bytes(frames_of(make_np(tensor)))
-    with tempfile.NamedTemporaryFile(suffix=".gif") as file:
-        ImageSequenceClip(list(frames), fps=fps).write_gif(file.name, logger=None)
-        data = file.read()
-    return _one(tag, image=_picture(frames, data))
+    return _one(tag, image=_picture(frames, gif(frames, fps)))
 
 
 def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
@@ -276,20 +269,30 @@ def custom_scalars(layout: dict[str, dict[str, Any]]) -> Any:
     return _one("custom_scalars__config__", tensor=tensor, metadata=metadata("custom_scalars"))
 
 
-def mesh(tag: str, vertices: Any, colors: Any, faces: Any, config: Any) -> Any:
+def mesh(
+    tag: str,
+    vertices: Any,
+    colors: Any,
+    faces: Any,
+    config_dict: Any,
+    display_name: str | None = None,
+    description: str | None = None,
+) -> Any:
     """Points, or a mesh of them. Shape: (B, N, 3) each."""
     import json
 
     from tensorboard.plugins.mesh import metadata as meshes
     from tensorboard.plugins.mesh.plugin_data_pb2 import MeshPluginData
 
-    options = "{}" if config is None else json.dumps(config, sort_keys=True)
+    options = "{}" if config_dict is None else json.dumps(config_dict, sort_keys=True)
     kinds = (MeshPluginData.VERTEX, MeshPluginData.FACE, MeshPluginData.COLOR)
     parts = [(make_np(part), kind) for part, kind in zip((vertices, faces, colors), kinds) if part is not None]
     components = meshes.get_components_bitmask([kind for _, kind in parts])
     values = []
     for array, kind in parts:
-        note = meshes.create_summary_metadata(tag, None, kind, components, array.shape, None, json_config=options)
+        note = meshes.create_summary_metadata(
+            tag, display_name, kind, components, array.shape, description, json_config=options
+        )
         tensor = TensorProto(
             dtype="DT_FLOAT", float_val=array.reshape(-1).tolist(), tensor_shape=_shape(*array.shape[:3])
         )

@@ -16,6 +16,7 @@ from . import embedding, summary
 from .graph import graph_of
 from .hparams import hparams
 from .images import figure_to_image, make_np
+from .onnx_graph import graph_of_onnx
 
 __all__ = ["FileWriter", "SummaryWriter"]
 
@@ -56,6 +57,10 @@ class FileWriter:
         self.add_event(Event(graph_def=graph.SerializeToString()), None, walltime)
         tagged = TaggedRunMetadata(tag="step1", run_metadata=statistics.SerializeToString())
         self.add_event(Event(tagged_run_metadata=tagged), None, walltime)
+
+    def add_onnx_graph(self, graph: Any, walltime: float | None = None) -> None:
+        """Write a graph without statistics, as one from an ONNX file."""
+        self.add_event(Event(graph_def=graph.SerializeToString()), None, walltime)
 
     def flush(self) -> None:
         """Write everything that is pending to the file."""
@@ -288,7 +293,7 @@ class SummaryWriter:
     def add_video(
         self, tag: str, vid_tensor: Any, global_step: Any = None, fps: float = 4, walltime: float | None = None
     ) -> None:
-        """Clips (N, T, C, H, W). Raises ModuleNotFoundError without the package moviepy."""
+        """Clips (N, T, C, H, W), as a GIF."""
         self._add(summary.video(tag, vid_tensor, fps), global_step, walltime)
 
     def add_audio(
@@ -323,8 +328,8 @@ class SummaryWriter:
         self._get_file_writer().add_graph(graph)
 
     def add_onnx_graph(self, prototxt: Any) -> None:
-        """A graph from an ONNX file. Raises NotImplementedError."""
-        raise NotImplementedError("SummaryWriter.add_onnx_graph is not implemented")
+        """The graph of an ONNX file. Raises ModuleNotFoundError without the package onnx."""
+        self._get_file_writer().add_onnx_graph(graph_of_onnx(prototxt))
 
     def add_embedding(
         self,
