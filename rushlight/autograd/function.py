@@ -7,12 +7,13 @@ The context that `forward` and `backward` receive shows the node of the call, wh
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
 from typing import Any
 
 import numpy as np
 
-from ..core.dispatch.extension_points import training_observer
+from ..core.dispatch.extension_points import FUNCTION, profiled_block, training_observer
 from ..core.dispatch.inplace import set_history
 from ..core.dispatch.mode import emit_event, no_grad, thread
 from ..core.dispatch.slow_path import _output_edge
@@ -280,7 +281,8 @@ class Function(metaclass=_FunctionMeta):
         node.attributes = {}
         recording = state.grad and any(node.needs_input_grad)
         node.edges = tuple(args[i]._edge for i in tensor_inputs) if recording else ()
-        with no_grad():
+        block = profiled_block.value
+        with no_grad(), nullcontext() if block is None else block(cls.__name__, FUNCTION):
             if cls.setup_context is not Function.setup_context:
                 result = cls.forward(*args)
                 cls.setup_context(FunctionCtx(node), args, result)

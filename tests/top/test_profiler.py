@@ -246,6 +246,28 @@ def test_flops_of_convolutions():
     }  # fmt: skip
 
 
+def test_a_function_of_the_program():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g
+
+    x = torch.ones(3, requires_grad=True)
+    with profile(activities=[ProfilerActivity.CPU]) as p:
+        Square.apply(x).sum().backward()
+    assert [(e.name, e.cpu_parent and e.cpu_parent.name) for e in p.events() if e.name == "aten::mul" or "Sq" in e.name] == [
+        ("Square", None), ("aten::mul", "Square"),
+        ("autograd::engine::evaluate_function: SquareBackward", None),
+        ("SquareBackward", "autograd::engine::evaluate_function: SquareBackward"),
+        ("aten::mul", "SquareBackward"), ("aten::mul", "SquareBackward"),
+    ]  # fmt: skip
+
+
 def test_what_torch_does_not_have_is_called_so():
     with profile(activities=[ProfilerActivity.CPU]) as p:
         x = torch.ones(2, 1, 4, 4, requires_grad=True)

@@ -311,7 +311,8 @@ Read by `autograd/backward.py`, `autograd/function.py`, `core/tensor/tensor.py` 
 Filled by `doctor/doctor.py`, `doctor/session.py` and `doctor/hints.py`, and set aside by `utils/display/copies.py`, while a program is watched. Costs: 2 to 5 ns for each event.
 """
 
-CALL, BLOCK = 0, 7  # torch's numbers of what a profile shows: a call of an operator, and a block of a program
+# torch's numbers of what a profile shows: a call of an operator, a function that consists of others, a block of a program
+CALL, FUNCTION, BLOCK = 0, 2, 7
 
 
 class ProfiledBlock(Protocol):
@@ -322,7 +323,7 @@ class ProfiledBlock(Protocol):
 
 profiled_block: Slot[ProfiledBlock] = Slot()
 """Read by `optim/optimizer.py` (steps, cleared gradients), `utils/data/iterator.py` (batches), `compile/jit/step.py` (replays),
-`ops/random/sample.py` (draws) and `ops/shape/copying.py` (what is written without a kernel).
+`ops/random/sample.py` (draws), `ops/shape/copying.py` (what is written without a kernel) and `autograd/function.py`.
 Filled by `autograd/profiler.py`, while a profile is open. Costs: 2 to 5 ns for each of them."""
 
 profiled_pass: Slot[type] = Slot()
