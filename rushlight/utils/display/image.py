@@ -19,7 +19,7 @@ _LEAST_SIDE = 96  # small pictures are enlarged to about this many pixels
 class Image:
     """What `as_image` returns: in a notebook it shows itself.
 
-    pixels: the picture, or all of them in rows, before they are enlarged. Shape: (H, W, C), uint8.
+    pixels: the picture, or all of them side by side, before they are enlarged. Shape: (H, W, C), uint8.
     scale: how many pixels of the screen each of them is wide and high.
     """
 
