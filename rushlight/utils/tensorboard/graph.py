@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.compile.stance import set_stance
 from rushlight.core.dispatch.mode import no_grad, thread
@@ -16,6 +16,9 @@ from rushlight.core.tensor.tensor import Tensor
 
 from ..display.copies import unobserved
 from ..display.forms import tensors_in
+
+if TYPE_CHECKING:
+    from rushlight.core.dispatch.op import Op
 
 __all__ = ["graph_of"]
 
@@ -115,7 +118,7 @@ class _Recorder:
         """Within the block each operator of this thread becomes a node."""
         outer = thread.state.listener
 
-        def heard(record: Any, tensors: tuple, metadata: tuple, result: Any) -> None:
+        def heard(record: Op, tensors: tuple, metadata: tuple, result: Any) -> None:
             if outer is not None:
                 outer(record, tensors, metadata, result)
             self._operator(record, tensors, metadata, result)
@@ -128,7 +131,7 @@ class _Recorder:
             thread.state.listener = outer
             thread.state.refresh()
 
-    def _operator(self, record: Any, tensors: tuple, metadata: tuple, result: Any) -> None:
+    def _operator(self, record: Op, tensors: tuple, metadata: tuple, result: Any) -> None:
         name = record.name.partition(".")[0]
         numbers = [t for t in tensors if t is not None and not isinstance(t, Tensor)]
         sources = [self.source(t) for t in tensors if isinstance(t, Tensor)]
