@@ -270,6 +270,20 @@ def test_what_cannot_be_copied_is_shared():
         copy.deepcopy(model)
 
 
+def test_outputs_of_the_innermost_layers_that_run():
+    report = torch.summary(nn.MultiheadAttention(8, 2, batch_first=True), input_size=[(2, 5, 8)] * 3)
+    assert by_name(report)["out_proj"].calls == 0  # its weight is used without a call
+    assert report.output_bytes == 4 * (2 * 5 * 8 + 2 * 5 * 5)
+    twice = torch.summary(nn.Sequential(nn.Sequential(nn.ReLU()), nn.ReLU()), input_size=(3,))
+    assert twice.output_bytes == 2 * 3 * 4
+
+
+def test_scripted_models():
+    report = torch.summary(torch.jit.script(nn.Sequential(nn.Linear(2, 3), nn.ReLU())), input_size=(4, 2))
+    assert [layer.kind for layer in report.model] == ["Sequential", "Linear", "ReLU"]
+    assert [layer.multiply_adds for layer in report.model] == [24, 24, 0]
+
+
 def test_compiled_models():
     model = nn.Sequential(nn.Linear(2, 3), nn.Tanh())
     compiled = torch.compile(model)

@@ -109,20 +109,74 @@ def test_figures(writer, tmp_path):
     assert seen["one"].shape == (40, 20, 3) and seen["two"].shape == (40, 40, 3)
 
 
-def test_graph(writer, tmp_path):
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(3, 4)
+        self.body = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 2), torch.nn.ReLU())
+        self.drop = torch.nn.Dropout()
+        self.shift = torch.nn.Buffer(torch.ones(2))
+        self.calls = 0
+
+    def forward(self, x, more):
+        self.calls += 1
+        y = self.drop(self.fc(x)).relu()
+        return self.body(y.view(2, 1, 2, 2)).flatten(1) + self.shift, [y * 2 + more["a"]]
+
+
+def nodes_of(folder):
     from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
     from tensorboard.compat.proto.graph_pb2 import GraphDef
 
+    (path,) = folder.glob("*tfevents*")
+    (text,) = [event.graph_def for event in LegacyEventFileLoader(str(path)).Load() if event.graph_def]
+    return list(GraphDef.FromString(text).node)
+
+
+def test_graph(writer, tmp_path):
+    hooks = len(Net().fc._forward_hooks)
+    net = Net()
+    writer.add_graph(net, (torch.ones(2, 3), {"a": torch.ones(4)}))
+    writer.close()
+    nodes = nodes_of(tmp_path / "log")
+    assert [node.name for node in nodes if node.op in ("IO Node", "prim::GetAttr")] == [
+        "input/x", "input/more", "Net/Linear[fc]/weight", "Net/Linear[fc]/bias", "Net/Sequential[body]/Conv2d[0]/weight",
+        "Net/Sequential[body]/Conv2d[0]/bias", "Net/shift", "output/output.1", "output/output.2",
+    ]  # fmt: skip
+    # scopes, operators and edges as in torch's graph, where dropout is a node more and flatten is not written as a view
+    assert [(node.name, node.op, list(node.input)) for node in nodes if node.op.startswith("aten::")] == [
+        ("Net/Linear[fc]/linear", "aten::linear", ["input/x", "Net/Linear[fc]/weight", "Net/Linear[fc]/bias"]),
+        ("Net/relu", "aten::relu", ["Net/Linear[fc]/linear"]),
+        ("Net/view", "aten::view", ["Net/relu"]),
+        (
+            "Net/Sequential[body]/Conv2d[0]/convolution",
+            "aten::convolution",
+            ["Net/view", "Net/Sequential[body]/Conv2d[0]/weight", "Net/Sequential[body]/Conv2d[0]/bias"],
+        ),
+        ("Net/Sequential[body]/ReLU[1]/relu", "aten::relu", ["Net/Sequential[body]/Conv2d[0]/convolution"]),
+        ("Net/view_1", "aten::view", ["Net/Sequential[body]/ReLU[1]/relu"]),
+        ("Net/add", "aten::add", ["Net/view_1", "Net/shift"]),
+        ("Net/mul", "aten::mul", ["Net/relu"]),
+        ("Net/add_1", "aten::add", ["Net/mul", "input/more"]),
+    ]
+    assert [list(node.input) for node in nodes if node.name.startswith("output")] == [["Net/add"], ["Net/add_1"]]
+    (convolution,) = [node for node in nodes if node.op == "aten::convolution"]
+    (shape,) = convolution.attr["_output_shapes"].list.shape
+    assert [dim.size for dim in shape.dim] == [2, 2, 1, 1]
+    assert net.calls == 1 and len(net.fc._forward_hooks) == hooks
+
+
+def test_a_module_that_is_called_twice(writer, tmp_path):
     shared = torch.nn.ReLU()
     writer.add_graph(
         torch.nn.Sequential(torch.nn.Linear(2, 3), shared, torch.nn.Linear(3, 3), shared), torch.ones(4, 2)
     )
     writer.close()
-    (path,) = (tmp_path / "log").glob("*tfevents*")
-    (text,) = [event.graph_def for event in LegacyEventFileLoader(str(path)).Load() if event.graph_def]
-    edges = [(node.name, list(node.input)) for node in GraphDef.FromString(text).node]
-    names = ["input/4x2"] + [f"Sequential/{part}" for part in ("0/Linear", "1/ReLU", "2/Linear", "1/ReLU_1")]
-    assert edges == [(names[0], [])] + [(b, [a]) for a, b in pairwise(names)] + [("output/result", [names[-1]])]
+    found = [(n.name, list(n.input)[:1]) for n in nodes_of(tmp_path / "log") if n.op.startswith("aten::")]
+    names = [
+        f"Sequential/{part}" for part in ("Linear[0]/linear", "ReLU[1]/relu", "Linear[2]/linear", "ReLU[1]/relu_1")
+    ]
+    assert found == [(b, [a]) for a, b in pairwise(["input/input", *names])]
 
 
 def test_a_graph_is_of_evaluation(writer):

@@ -78,7 +78,7 @@ class Summary:
         model: the model's own `Layer`, with all others in `inner`; iterating over it gives all of them.
         ran: whether there was an input, so that outputs and multiply-adds are known.
         input_bytes: the memory of all input tensors.
-        output_bytes: that of what the layers without inner ones returned, all calls together.
+        output_bytes: that of what the innermost layers that were called returned, all calls together.
     """
 
     model: Layer
@@ -198,7 +198,9 @@ def summary(
         with set_stance("force_eager"), counting(calls.add):
             twin(*args, **keywords)
         layers = _layers(twin, calls)
-    innermost = [layer for layer in layers if not layer.inner and layer.same_as is None]
+    innermost = [
+        layer for layer in layers if layer.same_as is None and not any(x.calls for x in layer if x is not layer)
+    ]
     return Summary(layers, True, input_bytes, sum(layer.output_bytes for layer in innermost), depth)
 
 
@@ -298,7 +300,7 @@ def _layers(model: Module, calls: _Calls | None) -> Layer:
     owners: dict[int, str] = {}  # of the parameters so far
 
     def layer(module: Module, name: str, depth: int) -> Layer:
-        made = Layer(name, module._get_name(), depth, same_as=names.get(id(module)))
+        made = Layer(name, _kind(module), depth, same_as=names.get(id(module)))
         for p in _unique(module.parameters()):
             made.lazy |= is_lazy(p)
             made.parameters += 0 if is_lazy(p) else p.numel()
@@ -329,6 +331,11 @@ def _add_calls(layer: Layer, outputs: list[Any], multiply_adds: int) -> None:
     layer.outputs = list(dict.fromkeys(text for text, _ in outputs))
     layer.output_shapes = [shape for shape, _ in outputs[0][1]] if outputs else []
     layer.output_bytes = sum(size for _, tensors in outputs for _, size in tensors)
+
+
+def _kind(module: Module) -> str:
+    """The name of its class, of a scripted module that of the class that was scripted."""
+    return getattr(module, "original_name", None) or module._get_name()
 
 
 def _unique(tensors: Any) -> list[Any]:

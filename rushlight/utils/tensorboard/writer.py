@@ -316,9 +316,10 @@ class SummaryWriter:
     def add_graph(
         self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
     ) -> None:
-        """The modules of a network, as one forward pass of `input_to_model` calls them.
+        """The operators of a network in the scopes of its modules, as one forward pass of `input_to_model` calls them.
 
-        torch draws every operator; here a node is a call of a module without children. verbose prints the graph.
+        input_to_model: a tensor, or a tuple of arguments. verbose prints the graph. use_strict_trace: not needed, since
+        nothing is traced. Raises ValueError without an input.
         """
         if input_to_model is None:
             raise ValueError("add_graph needs input_to_model: the graph is what one forward pass calls")
