@@ -216,6 +216,8 @@ def test_negative_strides_are_refused():
     for make in (torch.tensor, torch.as_tensor, torch.Tensor, lambda a: torch.as_tensor(a, dtype=torch.float64)):
         with pytest.raises(ValueError, match="At least one stride in the given numpy array is negative"):
             make(ARRAY[::-1])
+        with pytest.raises(ValueError, match="byte order different from the native byte order"):
+            make(ARRAY.astype(">f4"))
 
 
 def test_a_tensor_keeps_its_shape_whatever_is_done_to_its_array():

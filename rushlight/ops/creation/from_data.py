@@ -82,7 +82,7 @@ def array_from(data: Any, dtype: Any = None) -> np.ndarray:
     if isinstance(data, np.ndarray):
         values_read = getattr(data, "values_read", None)  # of an argument of what is captured
         data = data if values_read is None else values_read()
-        _refuse_negative_strides(data)
+        _refuse_foreign_memory(data)
         return _copied(data, numpy_type(dtype, dtypes.from_numpy(data.dtype)))
     if isinstance(data, np.generic):
         return np.array(data, numpy_type(dtype, dtypes.from_numpy(data.dtype)))
@@ -100,14 +100,20 @@ def array_from(data: Any, dtype: Any = None) -> np.ndarray:
 
 def _copied(a: Any, kind: np.dtype) -> np.ndarray:
     """A copy of an array's elements in a type, its dimensions in the same order in memory."""
-    return cast_like(a, kind) if type(a) is np.ndarray and a.dtype.isnative else np.array(a, kind, order="C")
+    return cast_like(a, kind) if type(a) is np.ndarray else np.array(a, kind, order="C")
 
 
-def _refuse_negative_strides(a: np.ndarray) -> None:
+def _refuse_foreign_memory(a: np.ndarray) -> None:
+    """Raise torch's error for an array whose strides or bytes run the other way."""
     if any(s < 0 for s in a.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
             "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+        )
+    if not a.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            "currently not supported."
         )
 
 
@@ -258,12 +264,7 @@ def from_numpy(ndarray):
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     dtypes.from_numpy(ndarray.dtype)
-    _refuse_negative_strides(ndarray)
-    if not ndarray.dtype.isnative:
-        raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
-            "currently not supported."
-        )
+    _refuse_foreign_memory(ndarray)
     if not ndarray.flags.writeable:
         warn_once(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing "
