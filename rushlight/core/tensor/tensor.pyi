@@ -20,7 +20,7 @@ from ..warn import warn as warn, warn_once as warn_once
 from . import dtype as dtypes
 from .dtype import c_word as c_word, type_word as type_word
 from .layout import strided as strided
-from .node import Leaf as Leaf, Output as Output, hooks_of as hooks_of, leaf_before as leaf_before, leaf_of as leaf_of, leave_leaf as leave_leaf
+from .node import Leaf as Leaf, Output as Output, follow_base as follow_base, hooks_of as hooks_of, is_detached as is_detached, leaf_before as leaf_before, leaf_of as leaf_of, leave_leaf as leave_leaf
 from .placeholder import Placeholder as Placeholder
 from .printing import describe_tensor as describe_tensor
 from .size import Size as Size, size_of as size_of, wrap_dim as wrap_dim
@@ -256,7 +256,7 @@ class Tensor:
         ...
 
     def numpy(self, *, force: _bool=False) -> numpy.ndarray:
-        """The values as an ndarray that shares the tensor's memory."""
+        """The values as an ndarray that shares the tensor's memory, a new object at each call."""
         ...
 
     @property
