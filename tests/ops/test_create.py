@@ -183,3 +183,63 @@ def test_complex_of_infinite_parts():
     real, imag = (torch.tensor(v, requires_grad=True) for v in ([1.0, 2.0], [[3.0], [4.0]]))
     (torch.complex(real, imag).abs() ** 2).sum().backward()
     assert real.grad.tolist() == [4, 8] and imag.grad.tolist() == [[12], [16]]
+
+
+ARRAY = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("array", "strides"),
+    [
+        (ARRAY, (12, 4, 1)),
+        (ARRAY.transpose(2, 0, 1), (1, 12, 4)),
+        (np.asfortranarray(ARRAY), (1, 2, 6)),
+        (ARRAY[:, ::2], (8, 4, 1)),
+        (np.broadcast_to(ARRAY[0], (2, 3, 4)), (12, 4, 1)),
+    ],
+    ids=["rows", "transposed", "columns", "a slice", "repeated"],
+)
+@pytest.mark.parametrize("kind", [None, torch.float64, torch.int32])
+def test_a_copy_of_an_array_keeps_the_order_of_its_memory(array, strides, kind):
+    for t in (
+        torch.tensor(array, dtype=kind),
+        torch.ones(1).new_tensor(array, dtype=kind),
+        torch.asarray(array, dtype=kind, copy=True),
+    ):
+        assert t.stride() == strides or not array.flags.writeable
+        assert t.tolist() == array.tolist()
+    if kind is not None:
+        assert torch.as_tensor(array, dtype=kind).stride() == strides
+
+
+def test_negative_strides_are_refused():
+    for make in (torch.tensor, torch.as_tensor, torch.Tensor, lambda a: torch.as_tensor(a, dtype=torch.float64)):
+        with pytest.raises(ValueError, match="At least one stride in the given numpy array is negative"):
+            make(ARRAY[::-1])
+        with pytest.raises(ValueError, match="byte order different from the native byte order"):
+            make(ARRAY.astype(">f4"))
+
+
+def test_a_tensor_keeps_its_shape_whatever_is_done_to_its_array():
+    t = torch.arange(6.0)
+    for array in (t.numpy(), np.asarray(t), t.detach().numpy()):
+        array.shape = 2, 3
+        array.flags.writeable = False
+    assert t.shape == (6,) and t.numpy() is not t.numpy()
+    assert t.add_(1).tolist() == array.ravel().tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    array = np.ones(3)
+    t = torch.from_numpy(array)
+    array.shape = 3, 1
+    assert t.shape == (3,) and t.numpy() is not array
+    t[0] = 5
+    assert array[0, 0] == 5
+
+
+@pytest.mark.parametrize("make", [torch.Tensor, torch.FloatTensor, lambda a: torch.ones(1).new(a)])
+def test_older_constructors_share_the_memory_of_an_array_of_their_type(make):
+    array = np.zeros(3, np.float32)
+    make(array).add_(1)
+    assert array.tolist() == [1.0, 1.0, 1.0]
+    array = np.zeros(3)
+    make(array).add_(1)
+    assert array.tolist() == [0.0, 0.0, 0.0]

@@ -1,5 +1,6 @@
 """0-d tensors in the place of an operator's options: torch takes the number in them, unless they have a gradient."""
 
+import numpy as np
 import pytest
 
 import rushlight as torch
@@ -44,3 +45,31 @@ def test_the_number_counts(compute, numbers):
 def test_others_are_refused(call):
     with pytest.raises(TypeError):
         call()
+
+
+V, W = np.float64(0.25), np.float64(0.75)
+OF_NUMPY = {  # calls with numbers of NumPy's, which have no say in the type of the result
+    "clamp": lambda x: x.clamp(V, W),
+    "clamp from below": lambda x: x.clamp(V),
+    "clamp_min": lambda x: x.clamp_min(V),
+    "clamp_max": lambda x: x.clamp_max(V),
+    "clip": lambda x: torch.clip(x, max=V),
+    "pow": lambda x: x.pow(V + 2),
+    "addcdiv": lambda x: torch.addcdiv(x, x, x + 3, value=V),
+    "elu": lambda x: torch.nn.functional.elu(x, V),
+    "celu": lambda x: torch.nn.functional.celu(x, V),
+    "softplus": lambda x: torch.nn.functional.softplus(x, V, W),
+    "softshrink": lambda x: torch.nn.functional.softshrink(x, V),
+    "lerp": lambda x: torch.lerp(x, x + 1, V),
+    "leaky_relu": lambda x: torch.nn.functional.leaky_relu(x, V),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMPY)
+@pytest.mark.parametrize("kind", [torch.float32, torch.float16])
+def test_numbers_of_numpy_are_numbers(name, kind):
+    x = torch.tensor([0.5, -1.0, 2.0], dtype=kind, requires_grad=True)
+    y = OF_NUMPY[name](x)
+    assert y.dtype is kind
+    y.sum().backward()
+    assert x.grad.dtype is kind

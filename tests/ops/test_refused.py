@@ -89,3 +89,26 @@ def test_indices_of_other_types(function, options, argument, operator, kind, nam
         getattr(torch.nn.functional, function)(
             torch.ones(1, 1, dtype=getattr(torch, kind)), torch.ones(3, 2), **options
         )
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes", "message"),
+    [
+        ("ii->", [(2, 3)], "subscript i is repeated for operand 0 but the sizes don't match, 3 != 2"),
+        ("ii->i", [(1, 3)], "subscript i is repeated for operand 0 but the sizes don't match, 3 != 1"),
+        ("iji", [(2, 2, 3)], "subscript i is repeated for operand 0 but the sizes don't match, 3 != 2"),
+        (
+            "i,ii",
+            [(4,), (2, 3)],
+            "subscript i has size 2 for operand 1 which does not broadcast with previously seen size 4",
+        ),
+    ],
+)
+def test_sizes_of_a_repeated_subscript(equation, shapes, message):
+    with pytest.raises(RuntimeError, match=re.escape(message)):
+        torch.einsum(equation, *map(torch.ones, shapes))
+
+
+def test_bins_of_a_histogram():
+    with pytest.raises(RuntimeError, match=r"torch.histogram\(\): bins must be > 0, but got -1 for dimension 0"):
+        torch.histc(torch.ones(2), bins=-1)

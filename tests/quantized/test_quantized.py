@@ -387,7 +387,11 @@ def test_observers_are_checked():
     observer(torch.tensor([-2.54, 1.0]))
     observer(torch.tensor([0.5]))
     scale, zero_point = observer.calculate_qparams()
-    assert scale.item() == pytest.approx(0.02) and zero_point.item() == 0
+    assert scale.item() == pytest.approx(0.02) and zero_point.item() == 0 and zero_point.dtype is torch.int64
+    affine = Observer()
+    affine(torch.tensor([-1.0, 2.0]))
+    zero_point = affine.calculate_qparams()[1]
+    assert zero_point.tolist() == [85] and zero_point.dtype is torch.int32
     observer.reset_min_max_vals()
     assert observer.min_val.item() == float("inf")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..tensor import dtype as dtypes
 
-__all__ = ["NUMBERS", "exact", "number_as", "scalar_of", "type_name"]
+__all__ = ["NUMBERS", "exact", "number_as", "python_number", "scalar_of", "type_name"]
 
 NUMBERS = (bool, int, float, complex, np.generic)
 _COMPLEX: Any = (complex, np.complexfloating)
@@ -44,6 +44,11 @@ def number_as(value: Any, d: dtypes.dtype) -> np.ndarray:
             value -= 1 << bits
     with np.errstate(over="ignore"):
         return np.array(value, d.numpy)
+
+
+def python_number(value: Any) -> Any:
+    """A number of NumPy's as Python's, which has no say in the type of a result; anything else itself."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def fits_floats(value: Any) -> bool:

@@ -148,7 +148,8 @@ def _of_values(data: Any, kind: dtypes.dtype) -> Tensor:
     is_sequence = hasattr(data, "__len__") and hasattr(data, "__getitem__")
     if not is_sequence or isinstance(data, (np.generic, dict)):
         raise TypeError(f"new(): data must be a sequence (got {_qualified(type(data))})")
-    return OPS["tensor"](data, dtype=kind, device="cpu")  # type: ignore[operator]
+    make = OPS["as_tensor"] if isinstance(data, np.ndarray) else OPS["tensor"]  # an array's memory is shared
+    return make(data, dtype=kind, device="cpu")  # type: ignore[operator]
 
 
 def _qualified(cls: type) -> str:

@@ -467,7 +467,7 @@ class Tensor:
         return (a.astype(np.float32) if a.dtype.kind == "V" else a).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The values as an ndarray that shares the tensor's memory."""
+        """The values as an ndarray that shares the tensor's memory, a new object at each call."""
         if self._edge is not None and thread.state.grad and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if isinstance(self._array, Buffer):
@@ -486,7 +486,8 @@ class Tensor:
         if thread.state.level > 1:
             emit_event("read", self, "numpy()")
         expose(self)  # also, no gradient buffer may be taken over in place any more
-        return self._array
+        a = self._array
+        return a[...] if type(a) is np.ndarray else a  # whose shape and flags the user may change
 
     # NumPy asks the instance for these before `__array__`, and reads and writes whatever address they name: a file that
     # sets attributes must not get there. What is defined here comes before an instance's attributes; it costs np.asarray

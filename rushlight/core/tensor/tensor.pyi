@@ -256,7 +256,7 @@ class Tensor:
         ...
 
     def numpy(self, *, force: _bool=False) -> numpy.ndarray:
-        """The values as an ndarray that shares the tensor's memory."""
+        """The values as an ndarray that shares the tensor's memory, a new object at each call."""
         ...
 
     @property

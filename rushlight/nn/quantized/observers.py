@@ -169,7 +169,8 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         if not low <= high:
             raise AssertionError(f"min {low} should be less than max {high}")
         scale, zero_point = self._choose(min(low, np.float32(0)), max(high, np.float32(0)))
-        return wrap(np.array([scale], np.float32)), wrap(np.array([zero_point]))
+        whole = np.int64 if self.qscheme is _SYMMETRIC else np.int32
+        return wrap(np.array([scale], np.float32)), wrap(np.array([zero_point], whole))
 
     def _choose(self, low: Any, high: Any) -> tuple[Any, int]:
         """In float32, as torch computes them."""

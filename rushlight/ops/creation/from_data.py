@@ -12,6 +12,7 @@ from ...core.device.buffer import Buffer
 from ...core.dispatch.op import composite
 from ...core.dispatch.scalars import exact, scalar_of
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.casting import cast_like
 from ...core.tensor.storage import expose, storage_of
 from ...core.tensor.tensor import Tensor, type_word
 from ...core.warn import warn, warn_once
@@ -77,12 +78,12 @@ def array_from(data: Any, dtype: Any = None) -> np.ndarray:
         if quick is not None:
             return quick
     if isinstance(data, Tensor):
-        a = data._array
-        return np.array(a, numpy_type(dtype, data.dtype), order="C")
+        return _copied(data._array, numpy_type(dtype, data.dtype))
     if isinstance(data, np.ndarray):
         values_read = getattr(data, "values_read", None)  # of an argument of what is captured
         data = data if values_read is None else values_read()
-        return np.array(data, numpy_type(dtype, dtypes.from_numpy(data.dtype)), order="C")
+        _refuse_foreign_memory(data)
+        return _copied(data, numpy_type(dtype, dtypes.from_numpy(data.dtype)))
     if isinstance(data, np.generic):
         return np.array(data, numpy_type(dtype, dtypes.from_numpy(data.dtype)))
     if isinstance(data, (bool, int, float, complex)):
@@ -95,6 +96,25 @@ def array_from(data: Any, dtype: Any = None) -> np.ndarray:
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
     kinds: set[Any] = set()
     return _from_numbers(_plain(data, kinds), dtype, kinds)
+
+
+def _copied(a: Any, kind: np.dtype) -> np.ndarray:
+    """A copy of an array's elements in a type, its dimensions in the same order in memory."""
+    return cast_like(a, kind) if type(a) is np.ndarray else np.array(a, kind, order="C")
+
+
+def _refuse_foreign_memory(a: np.ndarray) -> None:
+    """Raise torch's error for an array whose strides or bytes run the other way."""
+    if any(s < 0 for s in a.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
+            "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+        )
+    if not a.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            "currently not supported."
+        )
 
 
 def _no_number(values: Any, word: str) -> Exception:
@@ -244,16 +264,7 @@ def from_numpy(ndarray):
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     dtypes.from_numpy(ndarray.dtype)
-    if any(s < 0 for s in ndarray.strides):
-        raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
-            "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
-        )
-    if not ndarray.dtype.isnative:
-        raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
-            "currently not supported."
-        )
+    _refuse_foreign_memory(ndarray)
     if not ndarray.flags.writeable:
         warn_once(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing "
@@ -261,7 +272,7 @@ def from_numpy(ndarray):
             "it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this "
             "program."
         )
-    t = fresh(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray))
+    t = fresh(ndarray.view(np.ndarray))  # an object of its own: the user may change the shape or the flags of theirs
     expose(t)
     storage_of(t).resizable = False
     return t

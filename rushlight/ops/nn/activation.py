@@ -13,7 +13,7 @@ from ...core.device.backend import on_device_of
 from ...core.dispatch.inplace import write
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import binary, composite, primitive, unary
-from ...core.dispatch.scalars import exact
+from ...core.dispatch.scalars import exact, python_number
 from ...core.dispatch.slow_path import write_out
 from ...core.random import uniform
 from ...core.tensor import dtype as dtypes
@@ -436,6 +436,7 @@ def _exponential_unit(x, negative, positive, inside):
 
 @primitive(public=False, name="elu", jit_min_elements=MANY)
 def _elu(input, /, alpha, scale, input_scale):
+    alpha, scale, input_scale = map(python_number, (alpha, scale, input_scale))
     return _exponential_unit(input, alpha * scale, scale, input_scale)
 
 
@@ -446,6 +447,7 @@ def _(g, input, alpha, scale, input_scale):
 
 @primitive(public=False, name="celu", jit_min_elements=MANY)
 def _celu(input, /, alpha):
+    alpha = python_number(alpha)
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return _exponential_unit(input, alpha, 1.0, 1.0 / alpha)
@@ -631,7 +633,7 @@ def _(g, input, lambd):
 @primitive(public=False, name="softshrink")
 def _softshrink(input, /, lambd):
     floats_only(input, "softshrink_cpu")
-    largest = float(ml_dtypes.finfo(input.dtype).max)
+    largest, lambd = float(ml_dtypes.finfo(input.dtype).max), python_number(lambd)
     if not 0 <= lambd <= largest:
         raise RuntimeError(
             f"lambda must be in range [0, {largest:g}] for input dtype {type_word(dtypes.from_numpy(input.dtype))}, but "

@@ -159,9 +159,8 @@ def huber_loss(input, target, /, reduction="mean", delta=1.0):
     _float_only(input, "huber_cpu")
     d = np.abs(input - target)
     kind = d.dtype.type
-    return _reduced(
-        np.where(d <= delta, d * d * kind(0.5), (d - kind(0.5 * delta)) * kind(delta)), reduction, dense_like(input)
-    )
+    like = dense_like(input) if reduction == "none" and isinstance(input, np.ndarray) else input  # torch fills one
+    return _reduced(np.where(d <= delta, d * d * kind(0.5), (d - kind(0.5 * delta)) * kind(delta)), reduction, like)
 
 
 @huber_loss.vjp("input")

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...core.dispatch.op import binary, composite, primitive
+from ...core.dispatch.scalars import python_number
 from ...core.dispatch.slow_path import write_out
 from ..pointwise.building_blocks import F32, F64, MANY, ONE32, ONE64, dense, in_single, pieced, rounded_as, widened
 from ..pointwise.choice import where
@@ -225,7 +226,7 @@ mish_ = inplace_of(_mish)
 @primitive(public=False, name="softplus", jit_min_elements=MANY)
 def _softplus(input, /, beta, threshold):
     floats_only(input, "softplus_cpu")
-    return _softplus_of(input, beta, threshold)
+    return _softplus_of(input, python_number(beta), python_number(threshold))
 
 
 @_softplus.vjp

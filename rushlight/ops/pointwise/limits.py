@@ -7,7 +7,7 @@ import numpy as np
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.op import composite, node_name, primitive
-from ...core.dispatch.scalars import exact
+from ...core.dispatch.scalars import exact, python_number
 from ...core.dispatch.slow_path import number_in, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as, written_as
@@ -41,7 +41,7 @@ def _cast_for(x, low, high):
 
 @primitive(public=False, name="clamp", node="ClampBackward1", inplace=False, jit_min_elements=MANY)
 def _clamp_scalar(input, /, min, max):
-    d = input.dtype
+    d, min, max = input.dtype, python_number(min), python_number(max)
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if d is not F32 and d is not F64:

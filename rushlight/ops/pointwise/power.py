@@ -9,7 +9,7 @@ from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import binary, composite, primitive
-from ...core.dispatch.scalars import exact, number_as, type_name
+from ...core.dispatch.scalars import exact, number_as, python_number, type_name
 from ...core.dispatch.slow_path import are_operands, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word
@@ -78,7 +78,7 @@ def _cast_for(x, number):
 
 @primitive(public=False, name="pow.scalar", node="PowBackward0")
 def _pow_scalar(input, /, exponent):
-    d = input.dtype
+    d, exponent = input.dtype, python_number(exponent)
     if (d is not F32 and d is not F64) or type(exponent) is complex:
         input = _cast_for(input, exponent)
         if input.dtype.kind in "iub":
@@ -461,7 +461,7 @@ def addcdiv(input, tensor1, tensor2, /, *, value=1):
     """
     if input.dtype.kind in "biu":
         raise TypeError("integers")  # the careful path explains
-    return in_order_of(_add_quotient(input, tensor1, tensor2, value), input, tensor1, tensor2)
+    return in_order_of(_add_quotient(input, tensor1, tensor2, python_number(value)), input, tensor1, tensor2)
 
 
 @widened

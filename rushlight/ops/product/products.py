@@ -326,7 +326,13 @@ class _Labels:
     def _check_sizes(self, shapes):
         sizes: dict[int, int] = {}
         for i, (labels, shape) in enumerate(zip(self.inputs, shapes, strict=True)):
+            own: dict[int, int] = {}
             for axis, (label, n) in enumerate(zip(labels, shape, strict=True)):
+                if own.setdefault(label, n) != n:
+                    raise RuntimeError(
+                        f"einsum(): subscript {self.letter[label]} is repeated for operand {i} but the sizes don't match, "
+                        f"{n} != {own[label]}"
+                    )
                 known = sizes.get(label, 1)
                 if known != n and known != 1 and n != 1:
                     self._refuse(label, axis, i, n, known)
@@ -356,11 +362,6 @@ def _diagonals(t, labels):
         while labels.count(label) > 1:
             i = labels.index(label)
             j = labels.index(label, i + 1)
-            n, m = t._array.shape[i], t._array.shape[j]
-            if n != m:
-                raise RuntimeError(
-                    f"einsum(): subscript is repeated for an operand but the sizes don't match, {m} != {n}"
-                )
             t = t.diagonal(0, i, j)
             labels = [x for k, x in enumerate(labels) if k not in (i, j)] + [label]
     return t, labels

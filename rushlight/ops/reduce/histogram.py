@@ -187,7 +187,7 @@ def histc(input, /, bins=100, min=0, max=0):
             f"\"histogram_cpu\" not implemented for '{type_word(dtypes.from_numpy(input.dtype))}'"
         )
     if bins <= 0:
-        raise RuntimeError("bins must be > 0")
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     low, high = _range(input, min, max, 1)
     return np.histogram(input, bins, (low, high))[0].astype(input.dtype)
 

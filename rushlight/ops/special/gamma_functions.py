@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import binary, composite, primitive, unary
+from ...core.dispatch.scalars import python_number
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
@@ -193,6 +194,7 @@ def polygamma(n, input, *, out=None):
     >>> polygamma(1, tensor([1.0, 2.0]))
     tensor([1.6449, 0.6449])
     """
+    n = python_number(n)
     if not isinstance(n, int):
         raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     result = _polygamma(input, n)
