@@ -69,7 +69,8 @@ def write(file, tensors, metadata=None):
     """As `save`, into an open binary file; the tensors' memory is not copied."""
     _check_tensors(tensors)
     names = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))  # so that numbers are aligned
-    table, at = {"__metadata__": _with_checksums(tensors, metadata)}, 0
+    table: dict = {"__metadata__": _with_checksums(tensors, metadata)}
+    at = 0
     for name in names:
         array, end = tensors[name]._array, at + tensors[name]._array.nbytes
         table[name] = {"dtype": _name_of(tensors[name]), "shape": list(array.shape), "data_offsets": [at, end]}
