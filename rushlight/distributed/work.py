@@ -8,6 +8,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from .errors import DistError
+
 __all__ = ["Future", "Line", "Work", "completed"]
 
 
@@ -176,9 +178,22 @@ class Future:
         self._work.when_over(lambda: callback(self))
 
     def then(self, callback: Callable[[Any], Any]) -> Future:
-        """A future of what `callback(this future)` returns, which is called once, when the value is there."""
+        """A future of what `callback(this future)` returns, which is called once, when the value is there.
+
+        What the callback raises comes from that future as RuntimeError, with the error as its cause.
+        """
         returned: list[Any] = []
-        following = Work(lambda: returned.append(callback(self)), None, self._work.when_over)
+
+        def call() -> None:
+            try:
+                returned.append(callback(self))
+            except DistError:  # of the collective itself
+                raise
+            except Exception as error:
+                text = f"Got the following error when running the callback: {type(error).__name__}: {error}"
+                raise RuntimeError(text) from error
+
+        following = Work(call, None, self._work.when_over)
 
         def value() -> Any:
             following.wait()

@@ -1,8 +1,9 @@
 """The safetensors format, under the names of `safetensors.torch`: a flat dict of tensors, without any code.
 
-The `safetensors` package reads and writes the format; this file leads its arrays into tensors and back.
+The `safetensors` package reads the format, with its checks of lengths; this file leads its arrays into tensors, and writes.
 """
 
+import io
 import json
 import os
 import struct
@@ -36,6 +37,8 @@ _DTYPES = {
     "F8_E4M3": dtypes.float8_e4m3fn,
     "F8_E5M2": dtypes.float8_e5m2,
     "F8_E8M0": dtypes.float8_e8m0fnu,
+    "F8_E4M3FNUZ": dtypes.float8_e4m3fnuz,
+    "F8_E5M2FNUZ": dtypes.float8_e5m2fnuz,
     "BOOL": dtypes.bool_,
     "C64": dtypes.complex64,
 }
@@ -50,17 +53,43 @@ def save(tensors, metadata=None):
 
     Raises ValueError for what is no tensor or not contiguous, RuntimeError for shared memory.
     """
-    from safetensors import serialize
-
-    _check_tensors(tensors)
-    return bytes(serialize(_specifications(tensors), metadata=_with_checksums(tensors, metadata)))
+    file = io.BytesIO()
+    write(file, tensors, metadata)
+    return file.getvalue()
 
 
 def save_file(tensors, filename, metadata=None):
     """As `save`, into a file, which is replaced at once when everything is written and else left unchanged."""
-    data = save(tensors, metadata)  # not serialize_file: it renames a file of its own over whatever the name refers to
-    with atomic_write(filename, len(data)) as file:
-        file.write(data)
+    _check_tensors(tensors)
+    with atomic_write(filename, sum(t._array.nbytes for t in tensors.values())) as file:
+        write(file, tensors, metadata)
+
+
+def write(file, tensors, metadata=None):
+    """As `save`, into an open binary file; the tensors' memory is not copied."""
+    _check_tensors(tensors)
+    names = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))  # so that numbers are aligned
+    table: dict = {"__metadata__": _with_checksums(tensors, metadata)}
+    at = 0
+    for name in names:
+        array, end = tensors[name]._array, at + tensors[name]._array.nbytes
+        table[name] = {"dtype": _name_of(tensors[name]), "shape": list(array.shape), "data_offsets": [at, end]}
+        at = end
+    header = json.dumps(table, separators=(",", ":"), ensure_ascii=False).encode()
+    header += b" " * (-len(header) % 8)
+    file.write(struct.pack("<Q", len(header)) + header)
+    for name in names:
+        file.write(memoryview(tensors[name]._array.reshape(-1).view(np.uint8)))
+
+
+def _name_of(tensor):
+    if tensor.dtype not in _NAMES:
+        from safetensors import SafetensorError
+
+        raise SafetensorError(
+            f'Unknown dtype "{tensor.dtype.name}". Supported dtypes: {", ".join(d.name for d in _NAMES)}'
+        )
+    return _NAMES[tensor.dtype]
 
 
 def load(data):
@@ -261,26 +290,14 @@ def _altered(facts):
 # -------------------------------------------------------------------- tensors and the package's arrays
 
 
-def _specifications(tensors):
-    from safetensors import TensorSpec
-
-    return {
-        name: TensorSpec(
-            dtype=tensor.dtype.name,
-            shape=tuple(tensor._array.shape),
-            data_ptr=_start(tensor),
-            data_len=tensor._array.nbytes,
-        )
-        for name, tensor in tensors.items()
-    }
-
-
 def _check_tensors(tensors):
     if not isinstance(tensors, dict):
         raise ValueError(f"Expected a dict of [str, torch.Tensor] but received {type(tensors)}")
     for name, tensor in tensors.items():
         if not isinstance(tensor, Tensor):
             raise ValueError(f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}")
+        if name == "__metadata__":
+            raise ValueError("Key `__metadata__` is invalid: it is the format's own")
     shared = [names for names in sharing_names(tensors) if len(names) > 1]
     if shared:
         raise RuntimeError(

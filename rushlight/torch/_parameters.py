@@ -136,13 +136,6 @@ _NAMES = {
     "(device_type='cpu', torch_include_dirs=True, cross_target_platform=None)": "utils.cpp_extension.library_paths",
     "(**options)": "utils.cpp_extension.BuildExtension.with_options",
     "(rank=0, skip=0, timeout_s=3600)": "distributed.breakpoint",
-    "(path, _extension_registry=None)": "distributed.checkpoint.FileSystemReader",
-    "(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, process_group=None, no_dist=False)":
-        "distributed.checkpoint.load",
-    (
-        "(state_dict, *, checkpoint_id=None, storage_writer=None, planner=None, process_group=None, "
-        "no_dist=False, use_collectives=True)"
-    ): "distributed.checkpoint.save",
     "(offload_params=False)": "distributed.fsdp.CPUOffload",
     "(pin_memory=True)": "distributed.fsdp.CPUOffloadPolicy",
     "(offload_to_cpu=True, rank0_only=False)": "distributed.fsdp.FullOptimStateDictConfig",

@@ -76,14 +76,17 @@ class Future(Beneath, Generic[T]):
         callback(self)
 
     def then(self, callback: Callable[[Any], Any]) -> Future:
-        """A future of what `callback(self)` returns."""
+        """A future of what `callback(self)` returns; what it raises comes as RuntimeError, with the error as its cause."""
         following: Future = Future()
 
         def run(_: Any) -> None:
             try:
                 following.set_result(callback(self))
             except Exception as error:
-                following.set_exception(error)
+                text = f"Got the following error when running the callback: {type(error).__name__}: {error}"
+                failure = RuntimeError(text)
+                failure.__cause__ = error
+                following.set_exception(failure)
 
         self.add_done_callback(run)
         return following

@@ -1,4 +1,5 @@
 import json
+import struct
 
 import ml_dtypes
 import numpy as np
@@ -175,10 +176,39 @@ def test_files_of_others_have_no_checksums(tmp_path):
             safetensors.load(file_of({"rushlight_crc32": note}))
 
 
-@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e8m0fnu], ids=str)
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e8m0fnu, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz],
+    ids=str,
+)
 def test_eight_bit_floats_come_back_from_a_file(dtype, tmp_path):
     tensor = torch.tensor([[1.0, 2.0], [4.0, 0.5]]).to(dtype)
     safetensors.save_file({"a": torch.ones(3), "t": tensor}, tmp_path / "f")
     assert torch.equal(safetensors.load_file(tmp_path / "f")["t"].float(), tensor.float())
     with safetensors.safe_open(tmp_path / "f", "pt") as file:
         assert torch.equal(file.get_slice("t")[1].float(), tensor[1].float())
+
+
+def test_the_package_reads_what_is_written():
+    """The table's order and padding are the format's: numbers aligned, a length that 8 divides."""
+    written = {
+        "b": torch.ones(3, dtype=torch.int8),
+        "a": torch.arange(5.0),
+        "\u00e9": torch.ones(2, dtype=torch.float64),
+    }
+    data = safetensors.save({**written, "none": torch.zeros(0, 3), "scalar": torch.tensor(True)}, {"k": "v"})
+    (size,) = struct.unpack_from("<Q", data)
+    table = json.loads(data[8 : 8 + size])
+    assert size % 8 == 0 and all(table[name]["data_offsets"][0] % t.dtype.itemsize == 0 for name, t in written.items())
+    found = dict(package.deserialize(data))
+    assert {name: bytes(found[name]["data"]) for name in written} == {
+        name: t.numpy().tobytes() for name, t in written.items()
+    }
+    assert found["none"]["shape"] == [0, 3] and found["scalar"]["shape"] == []
+
+
+def test_names_and_types_that_the_format_does_not_have():
+    with pytest.raises(SafetensorError, match='Unknown dtype "complex128"'):
+        safetensors.save({"c": torch.ones(1, dtype=torch.complex128)})
+    with pytest.raises(ValueError, match="`__metadata__` is invalid"):
+        safetensors.save({"__metadata__": torch.ones(1)})

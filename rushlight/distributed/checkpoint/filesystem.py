@@ -179,11 +179,11 @@ class FileSystemWriter(_Folder, StorageWriter, BlockingAsyncStager):
             tensors[_unused(item.index.fqn, tensors)] = safetensors.storable(value)  # type: ignore[arg-type]
         for group in safetensors.sharing_names(tensors):
             tensors.update({key: tensors[key].clone() for key in group[1:]})
-        data = safetensors.save(tensors, {"format": "pt", "checkpoint": save_id})
         with replacing(self.path / name, sync=self.sync_files) as file:
-            file.write(data)
+            safetensors.write(file, tensors, {"format": "pt", "checkpoint": save_id})
+            size = file.tell()
         return [
-            WriteResult(item.index, tensor.nbytes, StorageInfo(name, key, tensor.nbytes, len(data)))
+            WriteResult(item.index, tensor.nbytes, StorageInfo(name, key, tensor.nbytes, size))
             for item, (key, tensor) in zip(items, tensors.items(), strict=True)
         ]
 
