@@ -160,7 +160,7 @@ class EventList(list):
     with_flops, profile_memory: whether a table shows these columns.
     """
 
-    def __init__(self, *args: Any, with_flops: bool = False, profile_memory: bool = False, **options: Any):
+    def __init__(self, *args: Any, with_flops: bool = False, profile_memory: bool = False):
         super().__init__(*args)
         self.with_flops, self.profile_memory = with_flops, profile_memory
 
@@ -171,7 +171,10 @@ class EventList(list):
     def key_averages(
         self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """The events of each name (and input shapes, and so many lines of the program) as one."""
+        """The events of each name (and input shapes, and so many lines of the program) as one.
+
+        group_by_overload_name changes nothing: overloads are not recorded, as in torch unless an experiment asks for them.
+        """
         found: dict[tuple, FunctionEventAvg] = {}
         for event in self:
             key: tuple = (event.key, str(event.input_shapes) if group_by_input_shapes else "", event.is_user_annotation)

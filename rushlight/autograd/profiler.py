@@ -13,12 +13,13 @@ import threading
 import time
 from bisect import bisect_right
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from ..core.dispatch.aten.profile_names import Call, flops_of, shown
-from ..core.dispatch.extension_points import BLOCK, CALL, profiled_block, profiled_pass
+from ..core.dispatch.extension_points import BLOCK, CALL, FUNCTION, profiled_block, profiled_pass
 from ..core.dispatch.inplace import is_written_by
 from ..core.dispatch.op import RECORDS, Op
 from ..core.tensor.node import Output
@@ -63,8 +64,9 @@ class _Recorded:
     def __init__(self) -> None:
         self.count = 0
         self.with_stack = self.record_shapes = self.with_flops = self.profile_memory = False
-        self.ticks: list[int] = []  # when calls began, in the time of `tick`, with the events
-        self.calls: list[FunctionEvent] = []
+        self.calls: dict[
+            int, list[tuple[int, FunctionEvent]]
+        ] = {}  # of each thread, with the time of `tick` when they began
 
     def look(self) -> None:
         """Read what the open profiles ask for."""
@@ -151,8 +153,7 @@ def _timed(record: Op, kernel: Callable[..., Any]) -> Callable[..., Any]:
             opened.append(_open(parts[-1]))
             parts = parts[-1].parts
         opened[0].record = record
-        _recorded.ticks.append(number)
-        _recorded.calls.append(opened[0])
+        _recorded.calls.setdefault(_stack.thread, []).append((number, opened[0]))
         result = None
         try:
             result = kernel(*args, **kwargs)
@@ -205,7 +206,6 @@ class _Watch:
                 record.replace(kernel)
         self.before.clear()
         _calls.clear()
-        _recorded.ticks.clear()
         _recorded.calls.clear()
 
 
@@ -222,14 +222,13 @@ class _ProfiledPass(Pass):
         if type(node) is Output:
             super()._visit(node, g)
             return
-        call = _call_that_gave(node)
         with _Block(f"autograd::engine::evaluate_function: {node.name()}", _VISIT) as event:
-            _link(event, call, node.seq)
+            _link(event, _call_that_gave(node), node.seq)
             super()._visit(node, g)
 
     def _gradients(self, node: Any, g: Any) -> Any:
-        with _Block(node.name(), _VISIT) as event:
-            _link(event, event.cpu_parent and _call_that_gave(node), node.seq)
+        with _Block(node.name(), FUNCTION if node.op is None else _VISIT) as event:  # the program's code, or a rule
+            _link(event, _call_that_gave(node), node.seq)
             if _recorded.record_shapes:
                 event.input_shapes = [list(t.shape) for t in (g if isinstance(g, list) else [g]) if t is not None]
             return super()._gradients(node, g)
@@ -246,10 +245,18 @@ class _ProfiledPass(Pass):
 
 
 def _call_that_gave(node: Any) -> FunctionEvent | None:
-    """The call of an operator that gave a node, if it was profiled: the last one that began before the node was made."""
-    i = bisect_right(_recorded.ticks, node.seq) - 1
-    op = getattr(getattr(node, "inner", node), "op", None)
-    return _recorded.calls[i] if i >= 0 and op is not None and _recorded.calls[i].record is op else None
+    """The call of an operator that gave a node, if it was profiled.
+
+    Nodes do not know their thread: it is the latest of the threads' last calls before the node was made, of its operator and
+    not known to have given another node.
+    """
+    op, seq = getattr(getattr(node, "inner", node), "op", None), int(node.seq)
+    found = []
+    for calls in list(_recorded.calls.values()) if op is not None else ():
+        i = bisect_right(calls, seq, key=itemgetter(0)) - 1
+        if i >= 0 and calls[i][1].record is op and calls[i][1].sequence_nr in (-1, seq):
+            found.append(calls[i])
+    return max(found, key=itemgetter(0))[1] if found else None
 
 
 def _link(event: FunctionEvent, call: FunctionEvent | None, seq: Any) -> None:

@@ -1,6 +1,7 @@
 """The safetensors format, under the names of `safetensors.torch`: a flat dict of tensors, without any code.
 
-The `safetensors` package reads the format, with its checks of lengths; this file leads its arrays into tensors, and writes.
+The `safetensors` package reads the format, with its checks of lengths; this file leads its arrays into tensors. It writes by
+itself, from the tensors' own memory: the package takes bytes and gives the bytes of a file, two copies of a checkpoint.
 """
 
 import io
@@ -62,12 +63,16 @@ def save_file(tensors, filename, metadata=None):
     """As `save`, into a file, which is replaced at once when everything is written and else left unchanged."""
     _check_tensors(tensors)
     with atomic_write(filename, sum(t._array.nbytes for t in tensors.values())) as file:
-        write(file, tensors, metadata)
+        _write(file, tensors, metadata)
 
 
 def write(file, tensors, metadata=None):
     """As `save`, into an open binary file; the tensors' memory is not copied."""
     _check_tensors(tensors)
+    _write(file, tensors, metadata)
+
+
+def _write(file, tensors, metadata):
     names = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))  # so that numbers are aligned
     table: dict = {"__metadata__": _with_checksums(tensors, metadata)}
     at = 0

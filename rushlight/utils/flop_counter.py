@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..autograd.engine import running
 from ..core.dispatch.aten.operators import operator
-from ..core.dispatch.mode import thread
+from ..core.dispatch.mode import hearing
 from .module_tracker import ModuleTracker
 
 if TYPE_CHECKING:
@@ -136,20 +136,17 @@ class FlopCounterMode:
     def __enter__(self) -> FlopCounterMode:
         self.flop_counts.clear()
         self.mod_tracker.__enter__()
-        self._outer, thread.state.listener = thread.state.listener, self._heard
-        thread.state.refresh()
+        self._hearing = hearing(self._heard)
+        self._hearing.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        thread.state.listener = self._outer
-        thread.state.refresh()
+        self._hearing.__exit__(None, None, None)
         self.mod_tracker.__exit__()
         if self.display:
             print(self.get_table(self.depth))
 
     def _heard(self, record: Op, tensors: tuple, metadata: tuple, result: Any) -> None:
-        if self._outer is not None:
-            self._outer(record, tensors, metadata, result)
         name, count = flops_of(record, tensors, result)
         if count:
             if running.task is not None and name == "aten.convolution":

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 
 import pytest
 from rushlight.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
@@ -235,6 +236,27 @@ def test_a_matmul_of_more_dimensions():
     assert flops == {"aten::bmm": (1, 240), "aten::mm": (2, 480), "aten::addmm": (1, 240)}
 
 
+def test_calls_of_several_threads_find_their_nodes():
+    def forth():
+        results.append((torch.ones(3, requires_grad=True) * 2).exp().sum())
+
+    results = []
+    with profile(activities=[ProfilerActivity.CPU]) as p:
+        threads = [threading.Thread(target=forth) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        torch.stack(results).sum().backward()
+    visits = [e for e in p.events() if e.name.startswith("autograd::engine") and "Accumulate" not in e.name]
+    calls = {e.sequence_nr: e.name for e in p.events() if e.scope == 0 and e.sequence_nr >= 0}
+    assert len(visits) == 4 * 3 + 2
+    assert {(e.name.rpartition(" ")[2], calls[e.sequence_nr]) for e in visits} == {
+        ("MulBackward0", "aten::mul"), ("ExpBackward0", "aten::exp"), ("SumBackward0", "aten::sum"),
+        ("StackBackward0", "aten::stack"),
+    }  # fmt: skip
+
+
 def test_flops_of_convolutions():
     """torch's: two for each product, of images only."""
     with profile(activities=[ProfilerActivity.CPU], with_flops=True) as p:
@@ -255,16 +277,16 @@ def test_a_function_of_the_program():
 
         @staticmethod
         def backward(ctx, g):
-            return 2 * ctx.saved_tensors[0] * g
+            return F.linear(2 * ctx.saved_tensors[0] * g, torch.eye(3))  # the program calls it, so it is shown
 
     x = torch.ones(3, requires_grad=True)
     with profile(activities=[ProfilerActivity.CPU]) as p:
         Square.apply(x).sum().backward()
-    assert [(e.name, e.cpu_parent and e.cpu_parent.name) for e in p.events() if e.name == "aten::mul" or "Sq" in e.name] == [
+    assert [(e.name, e.cpu_parent and e.cpu_parent.name) for e in p.events() if e.name in ("aten::mul", "aten::linear") or "Sq" in e.name] == [
         ("Square", None), ("aten::mul", "Square"),
         ("autograd::engine::evaluate_function: SquareBackward", None),
         ("SquareBackward", "autograd::engine::evaluate_function: SquareBackward"),
-        ("aten::mul", "SquareBackward"), ("aten::mul", "SquareBackward"),
+        ("aten::mul", "SquareBackward"), ("aten::mul", "SquareBackward"), ("aten::linear", "SquareBackward"),
     ]  # fmt: skip
 
 

@@ -15,15 +15,19 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from types import GeneratorType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..warn import warn
 from .extension_points import training_observer
+
+if TYPE_CHECKING:
+    from .op import Op
 
 in_kernel: contextvars.ContextVar[bool] = contextvars.ContextVar("in_kernel", default=False)  # True below `State.run`
 
@@ -94,6 +98,29 @@ class _Thread(threading.local):
 
 
 thread = _Thread()
+
+
+@contextmanager
+def hearing(hear: Callable[[Op, tuple, tuple, Any], None]) -> Iterator[None]:
+    """Within the block `hear(record, tensors, metadata, result)` is called after each operator's call of this thread.
+
+    The listener before hears of the calls first.
+    """
+    state = thread.state
+    outer = state.listener
+
+    def heard(record: Op, tensors: tuple, metadata: tuple, result: Any) -> None:
+        if outer is not None:
+            outer(record, tensors, metadata, result)
+        hear(record, tensors, metadata, result)
+
+    state.listener = heard
+    state.refresh()
+    try:
+        yield
+    finally:
+        state.listener = outer
+        state.refresh()
 
 
 def emit_event(event: str, *values: Any) -> Any:

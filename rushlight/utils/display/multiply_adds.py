@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ...core.dispatch.mode import thread
+from ...core.dispatch.mode import hearing
 from ..flop_counter import flops_of
 
 if TYPE_CHECKING:
@@ -60,22 +60,12 @@ def _of_call(record: Op, tensors: tuple, result: Any) -> int:
     return formula(shapes, tuple(first.shape))
 
 
-@contextmanager
-def counting(add: Callable[[int], object]) -> Iterator[None]:
-    """Call `add` with the multiply-adds of each operator that this thread calls within the block."""
-    outer = thread.state.listener
+def counting(add: Callable[[int], object]) -> AbstractContextManager[None]:
+    """A context in which `add` is called with the multiply-adds of each operator that this thread calls."""
 
-    def heard(record: Op, tensors: tuple, metadata: tuple, result: Any) -> None:
-        if outer is not None:
-            outer(record, tensors, metadata, result)
+    def hear(record: Op, tensors: tuple, metadata: tuple, result: Any) -> None:
         count = _of_call(record, tensors, result)
         if count:
             add(count)
 
-    thread.state.listener = heard
-    thread.state.refresh()
-    try:
-        yield
-    finally:
-        thread.state.listener = outer
-        thread.state.refresh()
+    return hearing(hear)

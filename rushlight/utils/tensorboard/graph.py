@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rushlight.compile.stance import set_stance
-from rushlight.core.dispatch.mode import no_grad, thread
+from rushlight.core.dispatch.mode import hearing, no_grad
 from rushlight.core.tensor.tensor import Tensor
 
 from ..display.copies import unobserved
@@ -39,7 +39,13 @@ def graph_of(model: Any, inputs: Any) -> tuple[Any, Any]:
     for name, value in zip(_names_of_arguments(model, len(arguments)), arguments, strict=True):
         for tensor in tensors_in(value):
             recorder.add(f"input/{name}", "IO Node", [], [tensor])
-    with unobserved(recorder.call), no_grad(), _evaluating(model), set_stance("force_eager"), recorder.listening():
+    with (
+        unobserved(recorder.call),
+        no_grad(),
+        _evaluating(model),
+        set_stance("force_eager"),
+        hearing(recorder.operator),
+    ):
         result = model(*arguments)
     for n, tensor in enumerate(tensors_in(result), 1):
         recorder.add(f"output/output.{n}", "IO Node", [recorder.source(tensor)], [])
@@ -113,25 +119,7 @@ class _Recorder:
         finally:
             self.running.pop()
 
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Within the block each operator of this thread becomes a node."""
-        outer = thread.state.listener
-
-        def heard(record: Op, tensors: tuple, metadata: tuple, result: Any) -> None:
-            if outer is not None:
-                outer(record, tensors, metadata, result)
-            self._operator(record, tensors, metadata, result)
-
-        thread.state.listener = heard
-        thread.state.refresh()
-        try:
-            yield
-        finally:
-            thread.state.listener = outer
-            thread.state.refresh()
-
-    def _operator(self, record: Op, tensors: tuple, metadata: tuple, result: Any) -> None:
+    def operator(self, record: Op, tensors: tuple, metadata: tuple, result: Any) -> None:
         name = record.name.partition(".")[0]
         numbers = [t for t in tensors if t is not None and not isinstance(t, Tensor)]
         sources = [self.source(t) for t in tensors if isinstance(t, Tensor)]
