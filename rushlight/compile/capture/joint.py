@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...autograd import engine
-from ...core.dispatch.mode import thread
-from ...core.tensor.node import Leaf, Node, Output
+from ...core.dispatch.mode import emit_event, thread
+from ...core.tensor.node import Freed, Leaf, Node, Output, function_of, inner
 from ...core.tensor.storage import storage_of, tick
 from ...core.tensor.tensor import Tensor, wrap
 from ..ir.graph import Graph, Value
@@ -23,6 +23,7 @@ from .listening import listen
 from .outputs import Outcome
 from .recorder import Listener, Recorder
 from .sources import CaptureError, Fresh, Incoming, Kept
+from .splice import copied
 
 
 class Backward:
@@ -32,7 +33,8 @@ class Backward:
         self.shapes = [t._array.shape for t in outcome.live]
         self.dtypes = [t._array.dtype for t in outcome.live]
         edges = [t._edge for t in outcome.live]
-        self.wants, wanted = _ends(recorder, edges)
+        self.wants, wanted, self.fed = _ends(recorder, edges)
+        self.outline = Outline(edges, wanted)
         self.refused: str | None = None  # the error of this backward, if the function itself made it impossible
         forward, self.graph = recorder.graph, Graph()
         recorder.graph, listener = self.graph, Listener(recorder, strict=True)
@@ -66,6 +68,14 @@ class Backward:
         prune(self.graph)
         self._find_inputs(recorder, outcome, forward)
         self.executable: Any = None
+        self.recorded: Any = None
+        self.is_hidden = False  # whether the user sees an eager graph
+        self.kept = {s.index for s in self.graph.inputs.values() if type(s) is Kept}
+
+    def build(self, make: Callable[[Graph], Any]) -> None:
+        """Make the executable, and keep what was recorded for tapes that this backward is a part of."""
+        self.recorded = copied(self.graph)
+        self.executable = make(self.graph)
 
     def _incoming(self, recorder: Recorder, i: int) -> Tensor:
         g = wrap(np.ones(self.shapes[i], self.dtypes[i]))
@@ -104,8 +114,8 @@ class Backward:
 
     # ------------------------------------------------------------------------------------------ replays
 
-    def node(self, leaves: list, arrays: list) -> CompiledFunctionBackward:
-        """The node of one run of the forward program, whose Fresh arrays are `arrays`."""
+    def node(self, leaves: list, arrays: list, again: Any = None) -> CompiledFunctionBackward:
+        """The node of one run of the forward program, whose Fresh arrays are `arrays`. again: see `Lives`."""
         node: Any = object.__new__(CompiledFunctionBackward)
         node.seq = tick()
         node.edges = tuple(s.tensor(leaves)._edge for s in self.wants)
@@ -124,58 +134,101 @@ class Backward:
                 if isinstance(t, Tensor):
                     storages.append(storage_of(t))
                     owners[-1] = t
-        node.saved = saved, storages, owners
-        node.backward_of = self
+        node.saved = saved, storages, owners, again
+        node.backward_of, node.eager, node.seen = self, None, None
         return node
 
-    def lives(self, leaves: list, arrays: list) -> Callable:
-        """A function that gives result number `i`, the tensor `t`, its edge."""
-        node: Any = None
-
-        def edge(i: int, t: Tensor) -> Output:
-            nonlocal node
-            if node is None:
-                node = self.node(leaves, arrays)
-            e: Any = object.__new__(Output)
-            e.seq, e.edges, e.index = tick(), (node,), i
-            e.saved, e.storage, e.hooks = (), None, None
-            e.shape, e.dtype = t._array.shape, t._array.dtype
-            return e
-
-        return edge
+    def lives(self, leaves: list, arrays: list, again: Any = None) -> Lives:
+        """The histories of one run's results."""
+        return Lives(self, leaves, arrays, again)
 
     def run(self, saved: list, owners: list, grads: list) -> tuple:
         """The gradient for each edge from those of the results (None: no gradient). owners: the inputs' tensors."""
+        listens = thread.state.level > 1
         inputs = []
         for array, source in zip(saved, self.graph.inputs.values(), strict=True):
-            if type(source) is Incoming:
-                g = grads[source.index]
-                kind = self.dtypes[source.index]
-                shape = self.shapes[source.index]
-                array = np.zeros(shape, kind) if g is None else np.ascontiguousarray(g._array).reshape(shape)
-            inputs.append(array)
+            inputs.append(self._arriving(source.index, grads, listens) if type(source) is Incoming else array)
         out = self.executable.run(inputs, [None] * len(self.graph.outputs), owners.__getitem__)
-        return tuple(None if fresh is None else wrap(out[fresh.index]) for fresh in self.results)
+        if listens:
+            emit_event("ran", self.recorded, inputs, out)
+        given = {i for i, g in enumerate(grads) if g is not None}
+        return tuple(
+            None if fresh is None or given.isdisjoint(fed) else wrap(out[fresh.index])
+            for fresh, fed in zip(self.results, self.fed, strict=True)
+        )
+
+    def _arriving(self, i: int, grads: list, listens: bool) -> np.ndarray:
+        """The array of the gradient of a result, zeros where none arrives."""
+        g, shape = grads[i], self.shapes[i]
+        if g is None:
+            g = wrap(np.zeros(shape, self.dtypes[i]))
+            if listens:
+                emit_event("created", g)
+        elif not g._array.flags.c_contiguous:
+            g = g.contiguous()  # an operator, which a listener hears
+        return g._array if g._array.shape == shape else g._array.reshape(shape)
+
+
+class Lives:
+    """Gives the results of one run of the forward program their histories: one node for all of them.
+
+    again: for a call that nobody asked to compile, what makes its eager history (`jit/module_calls.py`).
+    """
+
+    def __init__(self, backward: Backward, leaves: list, arrays: list, again: Any):
+        self.backward, self.leaves, self.arrays, self.again = backward, leaves, arrays, again
+        self.node: Any = None
+
+    def edge(self, i: int, t: Tensor) -> Output:
+        """The edge of result number `i`, the tensor `t`."""
+        if self.node is None:
+            self.node = self.backward.node(self.leaves, self.arrays, self.again)
+        e: Any = object.__new__(Output)
+        e.seq, e.edges, e.index = tick(), (self.node,), i
+        e.saved, e.storage, e.hooks = (), None, None
+        e.shape, e.dtype = t._array.shape, t._array.dtype
+        return e
+
+    def share(self, index: int, t: Tensor) -> None:
+        """`t` shows the run's array number `index`: if backward reads it, it has to stay as it is until then."""
+        if self.node is not None and index in self.backward.kept:
+            self.node.saved[1].append(storage_of(t))
 
 
 class CompiledFunctionBackward(Node):
-    """Runs the backward program of one call of a compiled function."""
+    """Runs the backward program of one call of a compiled function.
 
-    __slots__ = ("backward_of",)
+    eager: the edges of the results in the history that the call would have had without its program, once something has
+    asked for it: a second derivative, or who looks at the graph. The backward then goes through it. seen: edges of stand-ins,
+    where it could not be made any more.
+    """
+
+    __slots__ = ("backward_of", "eager", "seen")
     backward_of: Backward
+    eager: list | None
+    seen: list | None
 
     def name(self) -> str:
         return "CompiledFunctionBackward"
 
+    def function(self, index: int) -> tuple:
+        if not self.backward_of.is_hidden:
+            return self, index
+        edges = self.history()
+        if edges is None:
+            if self.seen is None:
+                self.seen = self.backward_of.outline.edges(self.edges)
+            edges = self.seen
+        return function_of(edges[index])
+
+    def history(self) -> list | None:
+        """The eager edges of the results; None where they cannot be made any more."""
+        if self.eager is None and type(self.saved) is not Freed and self.saved[3] is not None:
+            self.eager = self.saved[3].edges()
+        return self.eager
+
     def backward(self, g: list) -> tuple:
-        if thread.state.grad:
-            raise RuntimeError(
-                "torch.compile with aot_autograd does not currently support double backward: call the function without "
-                "compile for create_graph=True"
-            )
-        if self.backward_of.refused is not None:
-            raise RuntimeError(self.backward_of.refused)
-        saved, storages, owners = self.saved
+        saved, storages, owners, again = self.saved
         for s in storages:
             if s.stamp > self.seq:
                 raise RuntimeError(
@@ -183,25 +236,100 @@ class CompiledFunctionBackward(Node):
                     f"tensor {list(s.root.shape)} that a compiled function kept for its backward is at version "
                     f"{s.version}; expected version {s.version_at(self.seq)} instead"
                 )
+        if self.eager is not None or (thread.state.grad and again is not None):
+            return self._through(self.history(), g)
+        if thread.state.grad:
+            raise RuntimeError(
+                "torch.compile with aot_autograd does not currently support double backward: call the function without "
+                "compile for create_graph=True"
+            )
+        if self.backward_of.refused is not None:
+            raise RuntimeError(self.backward_of.refused)
         return self.backward_of.run(saved, owners, g)
 
+    def _through(self, edges: list | None, g: list) -> tuple:
+        """The gradients by the eager history."""
+        if edges is None:
+            raise RuntimeError(
+                "the history of a module's call is needed (for create_graph=True, or since its graph was looked at), but "
+                "tensors or settings that the call has read have changed since; set RUSHLIGHT_JIT=0 to run it by its operators"
+            )
+        hooks = [(e, e.hooks) for e in self.edges]  # the engine that called this runs them
+        create = thread.state.grad
+        try:
+            for e in self.edges:
+                e.hooks = None
+            roots = [(e, gi) for e, gi in zip(edges, g, strict=True) if gi is not None]
+            keep = create or engine.running.task.keep_graph
+            return tuple(engine.run(roots, keep, create, list(self.edges), accumulate=False))
+        finally:
+            for e, known in hooks:
+                e.hooks = known
 
-def _ends(recorder: Recorder, edges: list) -> tuple[list, list]:
-    """The tensors from outside at which the histories end: their sources, and their edges."""
+
+class Outline:
+    """What the graph of the results looked like when the call was captured: names, and how they hang together."""
+
+    def __init__(self, edges: list, ends: list):
+        at_end = {function_of(e): i for i, e in enumerate(ends)}
+        roots = [function_of(e) for e in edges]
+        found: dict[Any, tuple[int, tuple]] = {}  # (number, what it shows as its inputs) of each node
+        stack = list(roots)
+        while stack:
+            pair = stack.pop()
+            if pair[0] not in found and _is_inside(pair, at_end):
+                found[pair[0]] = len(found), pair[0].next_functions
+                stack += found[pair[0]][1]
+
+        def place(pair: tuple) -> tuple | None:
+            """(None, number of an end) or (number of a node, which of its results)."""
+            if pair in at_end:
+                return None, at_end[pair]
+            return (found[pair[0]][0], pair[1]) if _is_inside(pair, at_end) else None
+
+        self._nodes = [(type(node).__name__, [place(p) for p in inputs]) for node, (_, inputs) in found.items()]
+        self._roots = [place(p) for p in roots]
+
+    def edges(self, ends: tuple) -> list:
+        """Edges of the results in a graph to be looked at, which ends at these edges."""
+        made = [inner(name) for name, _ in self._nodes]
+
+        def edge(place: tuple | None) -> Any:
+            if place is None or place[0] is None:
+                return None if place is None else ends[place[1]]
+            number, index = place
+            if not index:
+                return made[number]
+            output: Any = object.__new__(Output)
+            output.seq, output.edges, output.index, output.saved, output.hooks = 0, (made[number],), index, (), None
+            return output
+
+        for node, (_, places) in zip(made, self._nodes, strict=True):
+            node.edges = tuple(map(edge, places))
+        return list(map(edge, self._roots))
+
+
+def _is_inside(pair: tuple, at_end: dict) -> bool:
+    return pair not in at_end and pair[0] is not None and type(pair[0]) is not Leaf
+
+
+def _ends(recorder: Recorder, edges: list) -> tuple[list, list, list[set[int]]]:
+    """The tensors from outside at which the histories end: their sources, their edges, and the results that lead there."""
     existing = recorder.existing
     ends = {t._edge: t for t in existing.tensors if t._edge is not None and id(t) in recorder.wanting}
-    sources, wanted, seen, stack = [], [], set(), list(reversed(edges))
-    while stack:
-        edge = stack.pop()
-        if edge is None or edge in seen:
-            continue
-        seen.add(edge)
-        if edge in ends:
-            sources.append(existing.source_of(ends[edge]))
-            wanted.append(edge)
-        elif type(edge) is not Leaf:
-            stack.extend(reversed(edge.edges))
-    return sources, wanted
+    found: dict[Any, set[int]] = {}
+    for i, root in enumerate(edges):
+        seen, stack = set(), [root]
+        while stack:
+            edge = stack.pop()
+            if edge is None or edge in seen:
+                continue
+            seen.add(edge)
+            if edge in ends:
+                found.setdefault(edge, set()).add(i)
+            elif type(edge) is not Leaf:
+                stack.extend(reversed(edge.edges))
+    return [existing.source_of(ends[e]) for e in found], list(found), list(found.values())
 
 
 def _refuse_hooks(edges: list, ends: set) -> None:

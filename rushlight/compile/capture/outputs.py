@@ -90,8 +90,9 @@ class Outcome:
         return known
 
     def keep(self, ref: Ref) -> Fresh:
-        """One more output: a whole value that the backward program needs."""
-        fresh = self._output(("kept", ref.value), ref)
+        """The output that is a whole value, which the backward program needs: a result's, or one more."""
+        shown = (to for r, to in self._graph.outputs if type(to) is Fresh and r.value is ref.value and r.is_whole())
+        fresh = next(shown, None) or self._output(("kept", ref.value), ref)
         self.count = len(self._fresh)
         return fresh
 

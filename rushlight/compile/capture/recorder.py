@@ -27,6 +27,7 @@ from ..ir.overlapping_writes import Ordered, is_ordered
 from .memory import Existing, Memory, Region, add_source, instances, value_of
 from .scalars_read import Read, is_read, marked, plain
 from .sources import Argument, CaptureError, Option
+from .splice import Splice
 from .structure import rebuild
 from .tail_position import is_last
 from .watched_array import watched
@@ -359,6 +360,30 @@ class Recorder:
         raise CaptureError(
             f"{describe(self._line())}: the state of a random generator is set inside the compiled function; set it outside"
         )
+
+    def ran(self, graph: Graph, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+        """A program of `graph` ran on these arrays and returned those: its nodes are part of this call's."""
+        line = self._line()
+        splice = Splice()
+        for value, a in zip(graph.inputs, inputs, strict=True):
+            region = self.memory.find(a)
+            if region is None:
+                raise CaptureError(f"{describe(line)}: a compiled function reads memory from outside of the capture")
+            splice.place(value, region.ref(a))
+        for value, array in graph.constants.items():
+            self.graph.constants[splice.value(value)] = array
+        self.graph.nodes += map(splice.node, graph.nodes)
+        for ref, fresh in graph.outputs:
+            self._made(splice.ref(ref), outputs[fresh.index], line)
+
+    def _made(self, ref: Ref, a: np.ndarray, line: Any) -> None:
+        """The window `ref` is what a new array shows."""
+        region = self.memory.add(a, None, line)
+        shown = region.ref(a)
+        if ref.covers() and same_strides(a.shape, ref.strides, shown.strides):
+            region.value = ref.value
+        else:
+            self.graph.nodes.append(Call(_clone.record, (ref,), ("C",), None, (shown,), line))
 
     def demanded(self, holds: Tensor) -> None:
         """The call raises unless all of `holds` is true, which eager calls look at at once."""

@@ -21,6 +21,7 @@ import numpy as np
 from ...autograd import engine
 from ...autograd.repeats import repeats
 from ...backend.onednn.address import address
+from ...core.jit_switch import jit
 from ...core.tensor.node import Freed
 from ...core.tensor.storage import user_line
 from ...core.tensor.tensor import Tensor, wrap
@@ -39,6 +40,7 @@ from ..rules import steps_of
 from ..runtime import heap
 from ..runtime.native import Native
 from .cache import Entry, Refused, Route
+from .module_calls import _searches, look_for_modules, passed
 from .price import price_of
 from .tape import Ineligible, Match, Tape
 
@@ -233,6 +235,9 @@ class _Listener(Recorder):
     def created(self, *values: Any) -> None:
         self._try(super().created, *values)
 
+    def ran(self, *values: Any) -> None:
+        self._try(super().ran, *values)
+
     def read(self, *values: Any) -> None:
         self._refuse("a gradient rule reads tensor values")
 
@@ -385,6 +390,7 @@ class _Program(Entry):
         self.strides = recorded.strides
         self.added, self.lengths = recorded.added, np.array(recorded.bytes)
         self.outline, self.price = recorded.outline, recorded.price
+        self.due = 1 if jit.always else recorded.price.repaid
         graph: Graph = recorded.graph
         show("graph", lambda: f"a backward: {graph!r}")
         graph.as_eager = True
@@ -425,6 +431,10 @@ class _Program(Entry):
             node.saved, node.storage = freed, None
         self.used = _state.clock()
         self.uses += 1
+        if self.uses == self.due:
+            look_for_modules()
+        elif _searches:
+            passed()
         return True
 
     def _overlap(self, arrays: tuple) -> bool:

@@ -130,14 +130,19 @@ class CompiledStep:
         return MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs) if self._is_plain() else self._run(args, kwargs)
+
+    def _is_plain(self) -> bool:
+        """Whether the function runs as it is, now or always."""
         observer = training_observer.value
         if observer is not None and observer.calls_plainly():
-            return self.function(*args, **kwargs)
+            return True
         stance = active.stance
         if stance is not DEFAULT and stance.runs_eagerly():
-            return self.function(*args, **kwargs)
-        if self.given_up or mode.on or (thread.state.level > 1 and thread.state.is_watched()):
-            return self.function(*args, **kwargs)
+            return True
+        return self.given_up or mode.on or (thread.state.level > 1 and thread.state.is_watched())
+
+    def _run(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         leaves: list = []
         if not kwargs and set(map(type, args)) == _TENSOR:  # the usual call, in a quarter of the time
             leaves += args
@@ -303,12 +308,16 @@ class CompiledStep:
                 )
             comparison.graphs(candidate.backward.graph, new.backward.graph)
         log.show("graph", lambda: f"{_name(self.function)}: {new.graph!r}")
+        self._prepare(new)
         backward = new.backward
         if backward is not None:
             log.show("graph", lambda: f"{_name(self.function)}, backward: {backward.graph!r}")
-            backward.executable = build(verify(backward.graph, "capture"))
+            backward.build(lambda graph: build(verify(graph, "capture")))
         new.program = Program(new.sources, new.outcome, build(new.graph), new.guards, new.backward)
         self._keep(new)
+
+    def _prepare(self, new: _Captured) -> None:
+        """Called for what is about to become a program. Raises CaptureError where it must not."""
 
     def _keep(self, new: _Captured) -> None:
         """Make a program the first that calls look at."""

@@ -23,6 +23,7 @@ from ...core.tensor.layout import layout, memory_format
 from ...core.tensor.node import Leaf, Output
 from ...core.tensor.size import Size
 from ...core.tensor.tensor import Tensor
+from ..capture.joint import CompiledFunctionBackward
 
 Match = Callable[[Any, Any], tuple[tuple, tuple, tuple] | None]
 
@@ -39,13 +40,15 @@ class Tape:
 
     arrays: all that its backward reads, in the order in which `match` gives them: first that of `g`.
     leaves: the tensors that accumulate. grads: for each leaf the index of its `.grad` among the arrays, or None.
-    keepers: the nodes whose saved values a backward frees. size: how many nodes there are.
+    keepers: the nodes whose saved values a backward frees. size: how many nodes there are, with those that compiled
+    functions have for several.
     """
 
     def __init__(self, root: Any, g: Tensor):
         self.arrays: list[np.ndarray] = []
         self.leaves: list[Tensor] = []
         self.grads: list[int | None] = []
+        self.operators = 0  # that compiled functions' backwards call
         self.keepers: list[Any] = []
         self._scope: dict[str, Any] = {"Leaf": Leaf, "ndarray": np.ndarray, "address": address, "fpmath": fpmath}
         self._names: dict[int, str] = {}
@@ -57,7 +60,7 @@ class Tape:
         self._array("g._array", g._array)
         while self._waiting:
             self._node(self._waiting.pop())
-        self.size = len(self._known) - len(self.leaves)
+        self.size = len(self._known) - len(self.leaves) + self.operators // 2  # two calls each, as a rule
 
     @property
     def fingerprint(self) -> int:
@@ -154,6 +157,9 @@ class Tape:
         self._edges(name, node.edges)
         if cls is Output:
             return
+        if isinstance(target, CompiledFunctionBackward):
+            self._program(name, target)
+            return
         if type(target).op is None:
             raise Ineligible(f"the autograd.Function {type(target).__name__}")
         if cls is CopySlices:
@@ -223,6 +229,26 @@ class Tape:
             self._value(n, value)
         self._lines.append(f"s = {name}.storage")
         self._require("(s is None or s.stamp <= q)")
+
+    def _program(self, name: str, node: CompiledFunctionBackward) -> None:
+        """The node of a compiled function: its backward, which becomes part of the tape's, and what it has kept."""
+        if node.backward_of.refused is not None:
+            raise Ineligible("a compiled function without a backward")
+        if type(node.saved) is not tuple:
+            raise Ineligible("saved tensors that were freed (backward ran before)")
+        if node.eager is not None:
+            raise Ineligible("a module's call whose eager history was made")
+        self._require(f"{name}.backward_of is {self._constant(node.backward_of)}", f"{name}.eager is None")
+        arrays = node.saved[0]
+        self._lines.append(f"v, s, *_ = {name}.saved")
+        self._lines.append(f"q = {name}.seq")
+        self._require("all(x.stamp <= q for x in s)")
+        for i, a in enumerate(arrays):
+            if a is not None:
+                self._array(f"v[{i}]", a)
+        self._kept.append(name)
+        self.keepers.append(node)
+        self.operators += len(node.backward_of.recorded.nodes)
 
     def _value(self, name: str, value: Any) -> None:
         if isinstance(value, Tensor):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from _thread import RLock
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ class Program:
         self._varying = {i: s for i, s in enumerate(sources) if not isinstance(s, External)}
         self._read = {(s.source if isinstance(s, Window) else s).key() for s in sources}
         self.reuse: list[Any] = [None] * outcome.count
+        self.remember: Callable[[list, list], Any] | None = None  # before a run, what `capture/joint.py` calls `again`
         self.lock = lock(RLock)  # a scheduler's step in `finish` may call anything
         self.own, self.grads = self._own_gradients(outcome)
 
@@ -72,13 +74,14 @@ class Program:
     def _run(self, leaves: list) -> Any:
         inputs = self._inputs(leaves)
         before = self._reusable(leaves)
+        again = None if self.remember is None else self.remember(leaves, inputs)
         undo = self.executable.undo
         kept = undo.remember(inputs, self.reuse)
         try:
             arrays = self.executable.run(inputs, self.reuse, lambda i: self.sources[i].tensor(leaves))
         except Exception as error:
             raise undo.put_back(inputs, kept, error) from None
-        lives = None if self.backward is None else self.backward.lives(leaves, arrays)
+        lives = None if self.backward is None else self.backward.lives(leaves, arrays, again)
         return self.finish(leaves, arrays, before, lives)
 
     def _inputs(self, leaves: list) -> list[np.ndarray]:
@@ -99,6 +102,9 @@ class Program:
         if outcome.written:
             self._note_writes(leaves)
         result = rebuild(outcome.template, lambda i: build.leaf(outcome.leaves[i]))
+        if lives is not None:
+            for index, t in build.storages.items():
+                lives.share(index, t)
         reuse = self.reuse
         for t, i, _ in self.own:
             a = arrays[i]
@@ -187,7 +193,7 @@ class _Building:
 
     def __init__(self, leaves: list, arrays: list, lives: Any):
         self.leaves, self.arrays, self.lives = leaves, arrays, lives
-        self.storages: dict[int, tuple[Tensor, Any]] = {}
+        self.storages: dict[int, Tensor] = {}  # by the number of its array, the first result in that memory
         self.made: dict[int, Tensor] = {}
 
     def array(self, spec: Made) -> np.ndarray:
@@ -229,7 +235,7 @@ class _Building:
             if history == "leaf":
                 t._edge = Leaf(t)
             elif type(history) is int:
-                t._edge = self.lives(history, t)
+                t._edge = self.lives.edge(history, t)
             else:
                 t._edge = _consumed(history, t._array)
         if spec.grad is not None:
@@ -244,12 +250,9 @@ class _Building:
                 t._storage = storage_of(owner)
             return
         index = spec.memory.index
-        known = self.storages.get(index)
-        if known is None:
-            self.storages[index] = t, None
-            return
-        first, _ = known
-        t._storage = storage_of(first)
+        first = self.storages.setdefault(index, t)
+        if first is not t:
+            t._storage = storage_of(first)
 
     def _number(self, how: Any) -> Any:
         if type(how) is Read:

@@ -75,6 +75,18 @@ class Several(Generic[T]):
         self.values += values
 
 
+K = TypeVar("K")
+
+
+class Table(Generic[K, T]):
+    """Places for objects of type `T` by key. value: the dict, which is filled and emptied directly."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: dict[K, T] = {}
+
+
 # ------------------------------------------------------------------------------------------------- the compiler
 
 
@@ -301,6 +313,11 @@ module_caller: Slot[Callable[[Any, Callable, Any, tuple, dict[str, Any]], Any]] 
 Read by `nn/modules/module.py`: at each call of a module, by `doctor/doctor.py` and `utils/display/copies.py`.
 Filled by `doctor/doctor.py`, while a program is watched, and by `utils/display/copies.py`, while `summary` runs a model.
 Costs: 2 to 5 ns for each call."""
+
+module_programs: Table[int, Callable[[Any, tuple, dict[str, Any]], Any]] = Table()
+"""`(module, args, kwargs)` by the identity of a module: what calls it, by a program where it can.
+Read by `nn/modules/module.py`: at each call of a module. Filled by `compile/jit/module_calls.py`, for the outermost modules of
+loops whose backward is compiled. Costs: 20 ns for each call; 50 once there is one."""
 
 training_observer: Slot[TrainingObserver] = Slot()
 """Read at each of these events, none of which is a call of an operator.

@@ -126,6 +126,10 @@ class Node:
             return self.shown(self)
         return tuple(function_of(e) for e in self._differentiable())
 
+    def function(self, index: int) -> tuple:
+        """The node that the user sees behind result number `index`, and which of that one's results it is."""
+        return self, index
+
     def _differentiable(self) -> tuple:
         """The edges of those inputs for which the operator has a rule."""
         op = self.op
@@ -165,7 +169,7 @@ def function_of(edge: Any) -> tuple:
     """An edge as `next_functions` shows it."""
     if edge is None or is_detached(edge):
         return None, 0
-    return (edge.edges[0], edge.index) if type(edge) is Output else (edge, 0)
+    return edge.edges[0].function(edge.index) if type(edge) is Output else (edge, 0)
 
 
 def show_as(node: Node, name: str) -> None:

@@ -323,11 +323,12 @@ class Tensor:
         edge = self._edge
         if edge is None or type(edge) is Leaf:
             return None
-        return edge.edges[0] if type(edge) is Output else edge
+        return edge.edges[0].function(edge.index)[0] if type(edge) is Output else edge
 
     @property
     def output_nr(self) -> int:
-        return self._edge.index if type(self._edge) is Output else 0
+        edge = self._edge
+        return edge.edges[0].function(edge.index)[1] if type(edge) is Output else 0
 
     @property
     def grad(self) -> Tensor | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Self
 
-from rushlight.core.dispatch.extension_points import module_caller, module_class, training_observer
+from rushlight.core.dispatch.extension_points import module_caller, module_programs, module_class, training_observer
 from rushlight.core.tensor.legacy_types import typename
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.parameter import Buffer, Parameter, reset_grads
@@ -124,6 +124,13 @@ class Module(Hookable, Stateful, Convertible, Tree):
     forward: Callable[..., Any] = _forward_unimplemented
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        programs = module_programs.value
+        if programs and (program := programs.get(id(self))) is not None and module_caller.value is None:
+            return program(self, args, kwargs)
+        return self._call_impl(*args, **kwargs)
+
+    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        """The call with its hooks, never by a program."""
         # one read of __dict__ instead of five: attribute reads on a class with __getattr__ are not specialised (3.11)
         state = self.__dict__
         try:

@@ -1,0 +1,384 @@
+"""Calls of modules in loops that nobody compiles, as programs.
+
+Once a backward of a loop is a program and has paid for itself (`backward.py`), the outermost modules that the loop calls are
+noted (`look_for_modules`). A call of such a module is captured as `compile(module)` captures it, twice, under the same guards, and
+from then on one program; its backward is part of the program of the loop's tape. What the user can see stays as it is:
+
+- What cannot be captured runs by its operators, without a word.
+- `grad_fn`, `next_functions` and hooks on nodes, `create_graph=True`: the call's eager history is made when something asks for it
+  (`Again`), by calling the module again with the same random numbers, on tensors that have to be as they were.
+- A module whose results depend on what it changes itself, which a second call would change again, is left alone.
+
+The table of programs holds no module: it holds what the module's attributes are, and an entry goes with its module.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ...core.dispatch.extension_points import module_caller, module_class, module_programs
+from ...core.dispatch.mode import thread
+from ...core.tensor.storage import tick
+from ...core.tensor.tensor import Tensor
+from ..capture.outputs import Outcome
+from ..capture.sources import Argument, CaptureError, External, Fresh, Into, Window
+from ..capture.structure import flatten, rebuild
+from ..guards.checks import Kind
+from ..guards.guards import modes
+from ..guards.python_state import OURS
+from ..ir.graph import Call, Graph
+from .cache import Refused
+from .step import CompiledStep, _Captured, _route
+
+__all__ = ["ModuleCalls", "look_for_modules"]
+
+_SHORTEST = 6  # operators of a call that may be worth a program
+_FIRST = 2  # calls of one signature before it is captured; twice as many with each program that there is
+_PROGRAMS = 8  # of one module
+_ATTEMPTS = 12  # calls of one module that are captured
+_SIGNATURES = 256  # that are counted
+_PASSES = 4  # backward passes of a loop during which its outermost modules are noted
+_MOST_SEEN = 200_000  # objects among which a program is searched for its own module
+
+
+class ModuleCalls(CompiledStep):
+    """The programs of one module's calls."""
+
+    def __init__(self, module: Any):
+        self.module = weakref.ref(module)
+        self.kind = type(module)
+        self.__name__ = self.kind.__qualname__
+        self.fullgraph = False
+        self.capturing = threading.Lock()
+        self.plain = threading.local()
+        self.reset()
+
+    def reset(self) -> None:
+        super().reset()
+        self.seen: dict[Any, int] = {}  # signature -> calls
+        self.attempts = 0
+
+    @property
+    def function(self) -> Callable:  # type: ignore[override]
+        """The module's call as it is written."""
+        module = self.module()
+        assert module is not None  # it is being called
+        return module._call_impl
+
+    @property
+    def fallback(self) -> bool:
+        return True
+
+    def __call__(self, module: Any, args: tuple, kwargs: dict[str, Any]) -> Any:  # type: ignore[override]
+        if self._is_plain() or type(module) is not self.kind or getattr(self.plain, "on", False):
+            return module._call_impl(*args, **kwargs)
+        return self._run(args, kwargs)
+
+    def _first_calls(self, args: tuple, kwargs: dict[str, Any], leaves: list, template: Any, now: tuple) -> Any:
+        candidate = next((c for c in self.captured if c.guards.mismatch(leaves, template, now) is None), None)
+        if candidate is not None and candidate.program is not None:  # another thread has just made it
+            return self._replay(candidate.program, leaves, args, kwargs)
+        if candidate is None and not self._is_due(leaves, now):
+            return self.function(*args, **kwargs)
+        self.attempts += 1
+        if self.attempts > _ATTEMPTS:
+            self._close("it was captured too often")
+            return self.function(*args, **kwargs)
+        return self._capture(args, kwargs, leaves, template, now, candidate)
+
+    def _is_due(self, leaves: list, now: tuple) -> bool:
+        """Count a call without a program; whether it is worth capturing."""
+        made = sum(c.program is not None for c in self.captured)
+        if made >= _PROGRAMS:
+            return False
+        arrays = tuple((t._array.shape, t._array.dtype) for t in leaves if isinstance(t, Tensor))
+        module = self.module()
+        key = arrays, now[:2], module is not None and module.__dict__.get("training")
+        if len(self.seen) >= _SIGNATURES:
+            self.seen.clear()
+        seen = self.seen[key] = self.seen.get(key, 0) + 1
+        return seen > _FIRST << made
+
+    # ------------------------------------------------------------------------------------------ capturing
+
+    def _refuse(self, error: Exception) -> None:
+        """Call the module by its operators from now on; programs that there are for other calls stay."""
+        _route.tell_refused(lambda: f"a call of {self.__name__}", error)
+        self.captured = [c for c in self.captured if c.program is not None]
+        if not self.captured:
+            self._close(str(error))
+        else:
+            self.attempts += 2
+
+    def _close(self, why: str) -> None:
+        """Capture no more; without a program, forget the module."""
+        self.captured = [c for c in self.captured if c.program is not None]
+        self.attempts = _ATTEMPTS
+        module = self.module()
+        if not self.captured:
+            self.given_up = True
+            if module is not None:
+                _forget(id(module))
+                _refused.add(module)
+
+    def _conclude(self, recorder: Any, result: Any, around: Any, candidate: Any) -> None:
+        if len(recorder.graph.nodes) < _SHORTEST:
+            raise CaptureError("it is too short to gain by a program")
+        super()._conclude(recorder, result, around, candidate)
+
+    def _prepare(self, new: _Captured) -> None:
+        outcome, backward, root = new.outcome, new.backward, self.module()
+        if outcome.grads or outcome.moved or outcome.assigned or outcome.schedules or outcome.training:
+            raise CaptureError("it changes gradients, attributes or modes")
+        _check_repeatable(new.graph, outcome)
+        new.graph.as_eager = True
+        if backward is not None:
+            if backward.refused is not None:
+                raise CaptureError(f"its backward fails: {backward.refused}")
+            backward.graph.as_eager = backward.is_hidden = True
+        new.modules = ()
+        state = new.guards.state
+        state.checks = [c for c in state.checks if not (type(c) is Kind and c.of is root)]  # each call looks at its class
+        if _holds(new, root):
+            raise CaptureError("something that its Python reads refers to the module itself")
+
+    def _keep(self, new: _Captured) -> None:
+        super()._keep(new)
+        assert new.program is not None
+        if new.backward is not None:
+            draws = [n for n in new.graph.nodes if isinstance(n, Call) and n.record.draws]
+            generators = generators_of(draws)
+            call = weakref.ref(self)
+            new.program.remember = lambda leaves, inputs: Again(call, new, leaves, inputs, generators)
+
+
+def _check_repeatable(graph: Graph, outcome: Outcome) -> None:
+    """Raise where results depend on tensors that the call writes: a second call would not give the same."""
+    written = {target.value for _, target in graph.outputs if isinstance(target, Into)}
+    reach = {ref.value for ref, target in graph.outputs if isinstance(target, Fresh)}
+    for node in reversed(graph.nodes):
+        if any(v in reach for v in node.writes()):
+            reach.update(r.value for r in node.reads())
+    if written & reach:
+        raise CaptureError("its results depend on tensors that it changes")
+
+
+def _holds(captured: _Captured, module: Any) -> bool:
+    """Whether what belongs to a program refers to the module, which could then never be freed."""
+    scope = module.__dict__
+    seen: set[int] = {id(captured), id(scope), id(captured.outcome._recorder)}  # the last is about to be let go
+    stack: list[Any] = [captured.graph, captured.outcome, captured.guards, captured.reads, captured.backward, *_parts(scope)]
+    while stack:
+        o = stack.pop()
+        if o is module:
+            return True
+        if id(o) in seen or isinstance(o, _WITHOUT_OWNERS):
+            continue
+        seen.add(id(o))
+        if len(seen) > _MOST_SEEN:
+            return True
+        stack += _parts(o)
+    return False
+
+
+_WITHOUT_OWNERS = (type, ModuleType, CodeType, BuiltinFunctionType, np.ndarray, np.dtype, str, bytes, int, float, weakref.ref)
+
+
+def _parts(o: Any) -> list:
+    """What an object holds, but for the globals of a Python module, which hold what is there without us."""
+    if isinstance(o, dict) and "__name__" in o and "__builtins__" in o:
+        return []
+    if isinstance(o, FunctionType):
+        return [*(o.__closure__ or ()), *(o.__defaults__ or ()), *o.__dict__.values()]
+    return gc.get_referents(o)
+
+
+# ------------------------------------------------------------------------------------------------ the eager history
+
+
+def generators_of(draws: list[Call]) -> list:
+    """The generators that calls draw from."""
+    from ...core.random import Generator, default_generator
+
+    found = {id(g): g for n in draws for g in ([v for v in n.metadata if isinstance(v, Generator)] or [default_generator])}
+    return list(found.values())
+
+
+class Again:
+    """What it takes to make the eager history of one call: its arguments, and the random streams before it."""
+
+    __slots__ = ("call", "captured", "inputs", "leaves", "seq", "streams")
+
+    def __init__(self, call: Any, captured: _Captured, leaves: list, inputs: list, generators: list):
+        self.call, self.captured, self.leaves, self.inputs = call, captured, leaves, inputs
+        self.streams = [(g, g.snapshot()) for g in generators]
+        self.seq = tick()
+
+    def edges(self) -> list | None:
+        """The edges of the results, by calling the module again; None where that would give something else."""
+        call = self.call()
+        module = None if call is None else call.module()
+        if module is None or not self._is_as_it_was():
+            return None
+        guards, state = self.captured.guards, thread.state
+        args, kwargs = rebuild(guards.template, self.leaves.__getitem__)
+        before = state.grad, state.inference
+        now = [(g, g.snapshot()) for g, _ in self.streams]
+        written = [_Content(t) for t in self._written()]
+        listener, state.listener = state.listener, None
+        state.set(True, False)
+        call.plain.on = True
+        try:
+            for g, stream in self.streams:
+                g.restore(stream)
+            result = module._call_impl(*args, **kwargs)
+        finally:
+            call.plain.on = False
+            state.listener = listener
+            state.set(*before)
+            for g, stream in now:
+                g.restore(stream)
+            for content in written:
+                content.put_back()
+        leaves: list = []
+        flatten(result, leaves)
+        found = {}
+        for spec, t in zip(self.captured.outcome.leaves, leaves, strict=True):
+            number = getattr(spec, "history", None)
+            if type(number) is int:
+                found[number] = t._edge
+        return [found[i] for i in range(len(found))]
+
+    def _sources(self) -> list:
+        return self.captured.sources
+
+    def _written(self) -> list[Tensor]:
+        sources = [s for s, _ in self.captured.outcome.written]
+        return [t for s in sources if isinstance(t := s.tensor(self.leaves), Tensor)]
+
+    def _is_as_it_was(self) -> bool:
+        """Whether the tensors that the call read, the module and the modes are as they were."""
+        guards = self.captured.guards
+        if modes()[2:] != guards.modes[2:] or guards.mismatch(self.leaves, guards.template, guards.modes) is not None:
+            return False
+        written = {id(t) for t in self._written()}
+        for source, a in zip(self.captured.sources, self.inputs, strict=True):
+            t = (source.source if isinstance(source, Window) else source).tensor(self.leaves)
+            if isinstance(t, Tensor) and id(t) not in written:
+                s = t._storage
+                stamp = 0 if s is None else s.stamp if s.content is None else s.content.stamp
+                if stamp > self.seq or not (t._array is a or np.shares_memory(t._array, a)):
+                    return False
+        return True
+
+
+class _Content:
+    """A tensor's elements and version, to be put back."""
+
+    def __init__(self, t: Tensor):
+        s = t._storage
+        self.tensor, self.array = t, t._array.copy(order="K")
+        self.record = None if s is None else (s.version, s.stamp, s.writes)
+
+    def put_back(self) -> None:
+        np.copyto(self.tensor._array, self.array)
+        s = self.tensor._storage
+        if s is not None:
+            s.version, s.stamp, s.writes = self.record or (0, 0, ())
+            if s.content is not None:
+                s.content.stamp = s.stamp
+
+
+# ------------------------------------------------------------------------------------------------ which modules
+
+
+_refused: weakref.WeakSet = weakref.WeakSet()
+_kept: dict[int, tuple[weakref.ref, ModuleCalls]] = {}
+
+
+def _forget(key: int) -> None:
+    module_programs.value.pop(key, None)
+    _kept.pop(key, None)
+
+
+def _note(module: Any) -> ModuleCalls:
+    """Make a place for a module's programs."""
+    key = id(module)
+    calls = ModuleCalls(module)
+    _kept[key] = weakref.ref(module, lambda _: _forget(key)), calls
+    module_programs.value[key] = calls
+    return calls
+
+
+class _Search:
+    """Called in place of each module's call: notes those of one thread that no other module's call is around."""
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+        self.inside = False
+        self.passes = 0
+
+    def __call__(self, module: Any, call: Callable, hooked: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        if self.inside or threading.get_ident() != self.thread:
+            return call(module, hooked, args, kwargs)
+        if id(module) not in module_programs.value and _may_gain(module):
+            _note(module)
+        self.inside = True
+        try:
+            return call(module, hooked, args, kwargs)
+        finally:
+            self.inside = False
+
+    def passed(self) -> None:
+        """A backward pass of the thread is done."""
+        self.passes += 1
+        if self.passes > _PASSES:
+            self.stop()
+
+    def stop(self) -> None:
+        if module_caller.value is self:
+            module_caller.register(None)
+        _searches.pop(self.thread, None)
+
+
+_searches: dict[int, _Search] = {}
+
+
+def _may_gain(module: Any) -> bool:
+    """Whether a module's call is more than one operator of ours."""
+    kind = type(module)
+    if module in _refused or hasattr(kind, "_orig_mod") or "_orig_mod" in module.__dict__.get("_modules", ()):
+        return False
+    return not kind.__module__.startswith((*OURS, "rushlight")) or any(m is not None for m in module._modules.values())
+
+
+def look_for_modules() -> None:
+    """Note the outermost modules that this thread calls during its next backward passes."""
+    if module_class.value is None or module_caller.value is not None:
+        return
+    search = _Search()
+    _searches[search.thread] = search
+    module_caller.register(search)
+
+
+def passed() -> None:
+    """A backward pass of this thread was done by a program."""
+    search = _searches.get(threading.get_ident())
+    if search is not None:
+        search.passed()
+
+
+def forget() -> None:
+    """Drop the programs of all modules."""
+    for search in list(_searches.values()):
+        search.stop()
+    for key in list(_kept):
+        _forget(key)
+    _refused.clear()
