@@ -92,12 +92,13 @@ def reset() -> None:
     """Forget every captured program and its code, and what eager loops compiled: of this thread, and what threads share."""
     import gc
 
-    from .jit import backward, cache
+    from .jit import backward, cache, module_calls
     from .lower.llvm import engine
 
     for step in list(_steps):
         step.reset()
     backward.forget()
+    module_calls.forget()
     cache.forget()
     gc.collect()  # programs are part of cycles
     engine.forget()

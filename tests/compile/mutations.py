@@ -2,11 +2,13 @@
 
     python tests/compile/mutations.py --count 10000 --seed 0
     python tests/compile/mutations.py --unmodified --count 1000
+    python tests/compile/mutations.py --modules --count 1000
 
 A step is put together from pieces, each of which reads something: a module, an optimizer, a hook, an object, a container,
 a closure, a class. A piece knows some mutations of what it reads. Between the calls one to three of them happen. After
 each call the result, the parameters, their gradients and the optimizer's state have to be those of the same step run
-eagerly, or the same error has to come. Programs run with the kernels of eager
+eagerly, or the same error has to come. With `--modules` the pieces are the forward of a module, whose calls become programs
+without being asked, in a loop that is not compiled. Programs run with the kernels of eager
 calls (`Interpreter`), so that nothing hides behind rounding; `--native` runs them as users do, and compares three digits.
 Functions that run eagerly after a warning count as equal; how many do is printed.
 """
@@ -23,14 +25,17 @@ import random
 import sys
 import types
 import warnings
+import weakref
 from collections.abc import Callable
 
 import numpy as np
 
 import rushlight as torch
 from rushlight import nn
+from rushlight.compile.jit import module_calls
 from rushlight.compile.jit import step as steps
 from rushlight.compile.runtime.interpret import Interpreter
+from rushlight.core.dispatch.extension_points import module_caller
 from rushlight.core.jit_switch import jit
 from rushlight.nn import functional as F
 
@@ -845,7 +850,9 @@ def of_optimizer(w) -> dict[str, Mutation]:
 
 
 class World:
-    """What one random step refers to."""
+    """What one random step refers to. net: a weak reference to the module that calls its pieces, if one does."""
+
+    net = None
 
     def __init__(self, seed: int):
         rng = self.rng = random.Random(seed)
@@ -885,12 +892,16 @@ class World:
         torch.set_rng_state(state)
         return made
 
-    def step(self, x):
-        if self.trains:
-            self.optimizer.zero_grad()
+    def forward(self, x):
         h = x @ self.first
         for apply in self.pieces:
             h = torch.tanh(apply(h))
+        return h
+
+    def step(self, x):
+        if self.trains:
+            self.optimizer.zero_grad()
+        h = self.forward(x) if self.net is None else self.net()(x)
         loss = (h * h).mean() + (self.extra * self.extra).sum() * 0.1
         if self.trains:
             loss.backward()
@@ -906,9 +917,21 @@ class World:
         return [None if t is None else t.detach().double().numpy().copy() for t in tensors]
 
 
-def run(seed: int, compiled: bool, only: str | None = None) -> tuple[list, list[str], bool]:
+class Pieces(nn.Module):
+    """The pieces of a step as a module."""
+
+    def __init__(self, first, pieces):
+        super().__init__()
+        self.first, self.pieces = first, pieces
+
+    forward = World.forward
+
+
+def run(seed: int, compiled: bool, only: str | None = None, in_module: bool = False) -> tuple[list, list[str], bool]:
     """What each call left behind or raised, the mutations that happened, and whether it ran eagerly."""
     w = World(seed)
+    net = Pieces(w.first, w.pieces)
+    w.net = weakref.ref(net) if in_module else None
     rng = random.Random(seed + 1)
     calls = rng.randint(7, 12)
     names = rng.sample(sorted(w.mutations), min(len(w.mutations), rng.choice((1, 1, 2, 2, 3))))
@@ -977,6 +1000,43 @@ def check_unmodified(seed: int) -> tuple[str | None, bool]:
     return (None if wrong is None else f"seed {seed}: {'; '.join(what)}: {wrong}"), False
 
 
+class Everywhere(module_calls.Search):
+    """Notes each outermost module, for as long as the block lasts, and captures its calls from the first on."""
+
+    programs = 0
+
+    def called(self):
+        pass
+
+    def __enter__(self):
+        module_calls.SHORTEST, module_calls.FIRST = 1, 0
+        module_calls.made.register(self.count)
+        module_caller.register(self)
+        return self
+
+    def count(self, calls):
+        self.programs += 1
+
+    def __exit__(self, *error):
+        module_caller.register(None)
+        module_calls.made.register(None)
+        module_calls.SHORTEST, module_calls.FIRST = _USUAL
+
+
+_USUAL = module_calls.SHORTEST, module_calls.FIRST
+
+
+def check_module(seed: int, digits: int = 6) -> tuple[str | None, bool]:
+    """The same for a module that a loop calls, whose calls become programs by themselves, and whether they did not."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        eager, what, _ = run(seed, compiled=False, in_module=True)
+        with Everywhere() as search:
+            got, _, _ = run(seed, compiled=False, in_module=True)
+    wrong = difference(eager, got, digits)
+    return (None if wrong is None else f"seed {seed}: {'; '.join(what)}: {wrong}"), not search.programs
+
+
 def kinds() -> int:
     """How many kinds of mutations there are."""
     names = set()
@@ -998,6 +1058,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--native", action="store_true")
     parser.add_argument("--unmodified", action="store_true", help="loops that are not compiled by name")
+    parser.add_argument("--modules", action="store_true", help="modules that are called by such loops")
     options = parser.parse_args()
     if options.unmodified:  # a gradient that is zero but for rounding is a whole step of Adam; in double it is none
         torch.set_default_dtype(torch.float64)
@@ -1007,6 +1068,8 @@ def main() -> int:
     for seed in range(options.seed, options.seed + options.count):
         if options.unmodified:
             wrong, gave_up = check_unmodified(seed)
+        elif options.modules:
+            wrong, gave_up = check_module(seed, 3 if options.native else 6)
         else:
             wrong, gave_up = check(seed, 3 if options.native else 6)
         eagerly += gave_up

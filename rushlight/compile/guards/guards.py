@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from bisect import bisect_left
 from itertools import accumulate, compress, pairwise, repeat
 from operator import attrgetter, is_
@@ -201,18 +202,23 @@ class _Tensors(Check):
     __slots__ = ("guards", "reason")
 
     def __init__(self, guards: Guards):
-        self.guards, self.reason = guards, None
+        self.guards, self.reason = weakref.ref(guards), None  # they hold this: a cycle would keep a model's memory
         self.what = "a tensor outside"
 
     def holds(self) -> bool:
-        self.reason = self.guards._tensors_changed()
+        self.reason = self._guards()._tensors_changed()
         return self.reason is None
+
+    def _guards(self) -> Guards:
+        guards = self.guards()
+        assert guards is not None  # who asks has them
+        return guards
 
     def said(self) -> str:
         return self.reason or self.what
 
     def words(self) -> list[tuple[int, int]] | None:
-        guards = self.guards
+        guards = self._guards()
         if self.holds() is False or any(type(e) is not Leaf for e in compress(guards.edges, guards.wants)):
             return None
         places: list[tuple[Any, str, Any]] = list(zip(guards.externals, repeat("_array"), guards.arrays))

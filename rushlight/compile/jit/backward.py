@@ -40,7 +40,7 @@ from ..rules import steps_of
 from ..runtime import heap
 from ..runtime.native import Native
 from .cache import Entry, Refused, Route
-from .module_calls import _searches, look_for_modules, passed
+from .module_calls import look_for_modules
 from .price import price_of
 from .tape import Ineligible, Match, Tape
 
@@ -433,8 +433,6 @@ class _Program(Entry):
         self.uses += 1
         if self.uses == self.due:
             look_for_modules()
-        elif _searches:
-            passed()
         return True
 
     def _overlap(self, arrays: tuple) -> bool:

@@ -23,29 +23,30 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch.extension_points import module_caller, module_class, module_programs
+from ...core.dispatch.extension_points import Slot, module_caller, module_class, module_programs
 from ...core.dispatch.mode import thread
 from ...core.tensor.storage import tick
 from ...core.tensor.tensor import Tensor
 from ..capture.outputs import Outcome
-from ..capture.sources import Argument, CaptureError, External, Fresh, Into, Window
+from ..capture.sources import CaptureError, Fresh, Into
 from ..capture.structure import flatten, rebuild
 from ..guards.checks import Kind
 from ..guards.guards import modes
 from ..guards.python_state import OURS
 from ..ir.graph import Call, Graph
-from .cache import Refused
 from .step import CompiledStep, _Captured, _route
 
 __all__ = ["ModuleCalls", "look_for_modules"]
 
-_SHORTEST = 6  # operators of a call that may be worth a program
-_FIRST = 2  # calls of one signature before it is captured; twice as many with each program that there is
+SHORTEST = 6  # operators of a call that may be worth a program
+FIRST = 2  # calls of one signature before it is captured; twice as many with each program that there is
 _PROGRAMS = 8  # of one module
 _ATTEMPTS = 12  # calls of one module that are captured
 _SIGNATURES = 256  # that are counted
-_PASSES = 4  # backward passes of a loop during which its outermost modules are noted
+_CALLS = 32  # of outermost modules that are looked at once a loop's backward is a program
 _MOST_SEEN = 200_000  # objects among which a program is searched for its own module
+
+made: Slot[Callable[[ModuleCalls], None]] = Slot()  # for tests: called for each new program
 
 
 class ModuleCalls(CompiledStep):
@@ -104,7 +105,7 @@ class ModuleCalls(CompiledStep):
         if len(self.seen) >= _SIGNATURES:
             self.seen.clear()
         seen = self.seen[key] = self.seen.get(key, 0) + 1
-        return seen > _FIRST << made
+        return seen > FIRST << made
 
     # ------------------------------------------------------------------------------------------ capturing
 
@@ -129,7 +130,7 @@ class ModuleCalls(CompiledStep):
                 _refused.add(module)
 
     def _conclude(self, recorder: Any, result: Any, around: Any, candidate: Any) -> None:
-        if len(recorder.graph.nodes) < _SHORTEST:
+        if len(recorder.graph.nodes) < SHORTEST:
             raise CaptureError("it is too short to gain by a program")
         super()._conclude(recorder, result, around, candidate)
 
@@ -152,11 +153,13 @@ class ModuleCalls(CompiledStep):
     def _keep(self, new: _Captured) -> None:
         super()._keep(new)
         assert new.program is not None
+        if made.value is not None:
+            made.value(self)
         if new.backward is not None:
             draws = [n for n in new.graph.nodes if isinstance(n, Call) and n.record.draws]
+            own = weakref.ref(self), weakref.ref(new)  # which hold the program
             generators = generators_of(draws)
-            call = weakref.ref(self)
-            new.program.remember = lambda leaves, inputs: Again(call, new, leaves, inputs, generators)
+            new.program.remember = lambda leaves, inputs: Again(own, leaves, inputs, generators)
 
 
 def _check_repeatable(graph: Graph, outcome: Outcome) -> None:
@@ -214,33 +217,34 @@ def generators_of(draws: list[Call]) -> list:
 class Again:
     """What it takes to make the eager history of one call: its arguments, and the random streams before it."""
 
-    __slots__ = ("call", "captured", "inputs", "leaves", "seq", "streams")
+    __slots__ = ("inputs", "leaves", "own", "seq", "streams")
 
-    def __init__(self, call: Any, captured: _Captured, leaves: list, inputs: list, generators: list):
-        self.call, self.captured, self.leaves, self.inputs = call, captured, leaves, inputs
+    def __init__(self, own: tuple, leaves: list, inputs: list, generators: list):
+        """own: weak references to the module's programs and to the one that ran."""
+        self.own, self.leaves, self.inputs = own, leaves, inputs
         self.streams = [(g, g.snapshot()) for g in generators]
         self.seq = tick()
 
     def edges(self) -> list | None:
         """The edges of the results, by calling the module again; None where that would give something else."""
-        call = self.call()
-        module = None if call is None else call.module()
-        if module is None or not self._is_as_it_was():
+        calls, captured = (r() for r in self.own)
+        module = None if calls is None else calls.module()
+        if module is None or captured is None or not self._is_as_it_was(captured):
             return None
-        guards, state = self.captured.guards, thread.state
-        args, kwargs = rebuild(guards.template, self.leaves.__getitem__)
+        state = thread.state
+        args, kwargs = rebuild(captured.guards.template, self.leaves.__getitem__)
         before = state.grad, state.inference
         now = [(g, g.snapshot()) for g, _ in self.streams]
-        written = [_Content(t) for t in self._written()]
+        written = [_Content(t) for t in self._written(captured)]
         listener, state.listener = state.listener, None
         state.set(True, False)
-        call.plain.on = True
+        calls.plain.on = True
         try:
             for g, stream in self.streams:
                 g.restore(stream)
             result = module._call_impl(*args, **kwargs)
         finally:
-            call.plain.on = False
+            calls.plain.on = False
             state.listener = listener
             state.set(*before)
             for g, stream in now:
@@ -249,28 +253,22 @@ class Again:
                 content.put_back()
         leaves: list = []
         flatten(result, leaves)
-        found = {}
-        for spec, t in zip(self.captured.outcome.leaves, leaves, strict=True):
-            number = getattr(spec, "history", None)
-            if type(number) is int:
-                found[number] = t._edge
+        pairs = zip(captured.outcome.leaves, leaves, strict=True)
+        found = {n: t._edge for spec, t in pairs if type(n := getattr(spec, "history", None)) is int}
         return [found[i] for i in range(len(found))]
 
-    def _sources(self) -> list:
-        return self.captured.sources
-
-    def _written(self) -> list[Tensor]:
-        sources = [s for s, _ in self.captured.outcome.written]
+    def _written(self, captured: _Captured) -> list[Tensor]:
+        sources = [s for s, _ in captured.outcome.written]
         return [t for s in sources if isinstance(t := s.tensor(self.leaves), Tensor)]
 
-    def _is_as_it_was(self) -> bool:
+    def _is_as_it_was(self, captured: _Captured) -> bool:
         """Whether the tensors that the call read, the module and the modes are as they were."""
-        guards = self.captured.guards
+        guards = captured.guards
         if modes()[2:] != guards.modes[2:] or guards.mismatch(self.leaves, guards.template, guards.modes) is not None:
             return False
-        written = {id(t) for t in self._written()}
-        for source, a in zip(self.captured.sources, self.inputs, strict=True):
-            t = (source.source if isinstance(source, Window) else source).tensor(self.leaves)
+        written = {id(t) for t in self._written(captured)}
+        for source, a in zip(captured.sources, self.inputs, strict=True):
+            t = source.tensor(self.leaves)
             if isinstance(t, Tensor) and id(t) not in written:
                 s = t._storage
                 stamp = 0 if s is None else s.stamp if s.content is None else s.content.stamp
@@ -317,38 +315,32 @@ def _note(module: Any) -> ModuleCalls:
     return calls
 
 
-class _Search:
+class Search:
     """Called in place of each module's call: notes those of one thread that no other module's call is around."""
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
         self.inside = False
-        self.passes = 0
+        self.left = _CALLS
 
     def __call__(self, module: Any, call: Callable, hooked: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         if self.inside or threading.get_ident() != self.thread:
             return call(module, hooked, args, kwargs)
-        if id(module) not in module_programs.value and _may_gain(module):
-            _note(module)
+        calls = module_programs.value.get(id(module))
+        if calls is None and _may_gain(module):
+            calls = _note(module)
+        self.called()
         self.inside = True
         try:
-            return call(module, hooked, args, kwargs)
+            return call(module, hooked, args, kwargs) if calls is None else calls(module, args, kwargs)
         finally:
             self.inside = False
 
-    def passed(self) -> None:
-        """A backward pass of the thread is done."""
-        self.passes += 1
-        if self.passes > _PASSES:
-            self.stop()
-
-    def stop(self) -> None:
-        if module_caller.value is self:
+    def called(self) -> None:
+        """Count a call; after enough of them, stop."""
+        self.left -= 1
+        if self.left <= 0 and module_caller.value is self:
             module_caller.register(None)
-        _searches.pop(self.thread, None)
-
-
-_searches: dict[int, _Search] = {}
 
 
 def _may_gain(module: Any) -> bool:
@@ -360,25 +352,15 @@ def _may_gain(module: Any) -> bool:
 
 
 def look_for_modules() -> None:
-    """Note the outermost modules that this thread calls during its next backward passes."""
-    if module_class.value is None or module_caller.value is not None:
-        return
-    search = _Search()
-    _searches[search.thread] = search
-    module_caller.register(search)
-
-
-def passed() -> None:
-    """A backward pass of this thread was done by a program."""
-    search = _searches.get(threading.get_ident())
-    if search is not None:
-        search.passed()
+    """Note the outermost modules that this thread calls next."""
+    if module_class.value is not None and module_caller.value is None:
+        module_caller.register(Search())
 
 
 def forget() -> None:
     """Drop the programs of all modules."""
-    for search in list(_searches.values()):
-        search.stop()
+    if type(module_caller.value) is Search:
+        module_caller.register(None)
     for key in list(_kept):
         _forget(key)
     _refused.clear()
