@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,7 @@ def install() -> None:
     extension_points.random_blocks.register(_first_blocks)
     extension_points.random_normals.register(_first_normals)
     extension_points.combine_repeated.register(_first_combine)
+    extension_points.module_evaluated.register(_evaluated)
     for loop in FUSED_LOOPS.values():
         loop.override(partial(_first_loop, loop))
     for record in JIT_CANDIDATES:
@@ -78,6 +80,44 @@ def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
 def install_in_thread(make_convolution: extension_points.MakeConvolution) -> None:
     """Let this thread's eager convolutions be made by generated code where it serves them. Those made already stay."""
     extension_points.make_convolution.register(make_convolution)
+
+
+class _Evaluated:
+    """Stands in `module_programs` for a module that evaluates, and counts its calls until a program of them may pay."""
+
+    def __init__(self, module: Any):
+        key, programs = id(module), extension_points.module_programs
+        self.gone = weakref.ref(module, lambda _: programs.held(key) is self and programs.register(key, None))
+        self.left: int | None = None
+
+    def __call__(self, module: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        if module.training:
+            return module._call_impl(*args, **kwargs)
+        if self.left is None:
+            self.left = _calls_to_wait(module)
+        self.left -= 1
+        if self.left >= 0 or not jit.on:
+            return module._call_impl(*args, **kwargs)
+        from .jit import module_calls
+
+        extension_points.module_programs.register(id(module), None)
+        calls = module_calls.note(module)
+        return module._call_impl(*args, **kwargs) if calls is None else calls(module, args, kwargs)
+
+
+def _calls_to_wait(module: Any) -> int:
+    """The calls that take, by their operators, twice as long as making a program of them."""
+    nodes = 2 * sum(1 for _ in module.modules())
+    kept_bytes = sum(p._array.nbytes for p in module.parameters())
+    make_ms = 100 + 5 * nodes
+    return int(2 * make_ms / (0.01 * nodes + 1e-6 * kept_bytes))
+
+
+def _evaluated(module: Any) -> None:
+    """Count the calls of a module with others in it, unless it is counted already."""
+    programs, key = extension_points.module_programs, id(module)
+    if jit.on and programs.held(key) is None and any(module._modules.values()):
+        programs.register(key, _Evaluated(module))
 
 
 def _first_tape(outline: int, root: Any, g: Any, /) -> bool:

@@ -128,11 +128,15 @@ def test_nothing_happens_where_it_is_turned_off(made):
         lambda net: net.conv.register_forward_pre_hook(lambda m, args: (args[0] * 3,)),
         lambda net: net.norm.register_full_backward_hook(lambda m, gi, go: (gi[0] * 0,)),
         lambda net: net.out.weight.register_hook(lambda g: g * 2),
-        lambda net: net.load_state_dict({k: v * 0.5 if v.is_floating_point() else v for k, v in net.state_dict().items()}),
+        lambda net: net.load_state_dict(
+            {k: v * 0.5 if v.is_floating_point() else v for k, v in net.state_dict().items()}
+        ),
         lambda net: setattr(net, "forward", lambda x: net.out(torch.tanh(net.hidden(x[:, 0, 1:7, 1:7].flatten(1))))),
         lambda net: net.conv.weight.data.mul_(2),
         lambda net: setattr(net.conv.weight, "data", net.conv.weight.data * 2),
-        lambda net: setattr(net, "__class__", type("Other", (Network,), {"forward": lambda s, x: Network.forward(s, x) * 2})),
+        lambda net: setattr(
+            net, "__class__", type("Other", (Network,), {"forward": lambda s, x: Network.forward(s, x) * 2})
+        ),
         lambda net: setattr(Network, "scale", 2),
     ],
 )
@@ -380,7 +384,9 @@ def test_copies_and_files_know_nothing_of_programs(made):
     assert set(vars(net)) == before
     for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
         assert id(other) not in module_programs.value
-        np.testing.assert_allclose(other.eval()(x).detach().numpy(), net.eval()(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(
+            other.eval()(x).detach().numpy(), net.eval()(x).detach().numpy(), rtol=1e-4, atol=1e-5
+        )
     file = io.BytesIO()
     torch.save(net.state_dict(), file)
 
@@ -426,12 +432,16 @@ def test_two_modules_of_one_step(made):
 
     def loop(on):
         torch.manual_seed(1)
-        g = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.BatchNorm1d(16), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 6))
-        d = nn.Sequential(nn.Linear(6, 16), nn.LeakyReLU(0.2), nn.Linear(16, 8), nn.LeakyReLU(0.2), nn.Dropout(0.2), nn.Linear(8, 1))
+        g = nn.Sequential(
+            nn.Linear(4, 16), nn.ReLU(), nn.BatchNorm1d(16), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 6)
+        )
+        d = nn.Sequential(
+            nn.Linear(6, 16), nn.LeakyReLU(0.2), nn.Linear(16, 8), nn.LeakyReLU(0.2), nn.Dropout(0.2), nn.Linear(8, 1)
+        )
         of_g, of_d = torch.optim.Adam(g.parameters(), 1e-3), torch.optim.SGD(d.parameters(), 1e-2)
         losses = []
         with noted() if on else plain():
-            for i in range(14):
+            for _ in range(14):
                 real = torch.randn(8, 6)
                 fake = g(torch.randn(8, 4))
                 of_d.zero_grad()
@@ -447,3 +457,30 @@ def test_two_modules_of_one_step(made):
 
     np.testing.assert_allclose(loop(False), loop(True), rtol=1e-3)
     assert len(made) >= 3
+
+
+def test_a_module_that_evaluates_becomes_a_program_after_many_calls(made, monkeypatch):
+    from rushlight.compile import install
+
+    monkeypatch.setattr(install, "_calls_to_wait", lambda module: 3)
+    net = Network(0.5).eval()
+    x = batch()[0]
+    with torch.no_grad():
+        expected = net(x).numpy()
+        assert not made
+        for _ in range(8):
+            np.testing.assert_allclose(net(x).numpy(), expected, rtol=1e-4, atol=1e-5)
+    assert made == ["Network"]
+    assert not net(x).requires_grad or net(x).grad_fn.name() == "AddmmBackward0"
+    del net
+    assert not module_programs.value
+
+
+def test_a_module_that_trains_is_not_counted(made, monkeypatch):
+    from rushlight.compile import install
+
+    monkeypatch.setattr(install, "_calls_to_wait", lambda module: 3)
+    net = Network(0.5).eval().train()
+    for _ in range(8):
+        net(batch()[0])
+    assert not made

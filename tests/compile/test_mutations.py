@@ -1,7 +1,7 @@
-"""Steps of which something of Python changes between calls: 500 random ones, and each kind of mutation by itself."""
+"""Steps of which something of Python changes between calls: random ones, and each kind of mutation by itself."""
 
 import pytest
-from mutations import OPTIMIZERS, PIECES, World, check, kinds, run
+from mutations import OPTIMIZERS, PIECES, World, check, check_module, kinds, run
 
 from rushlight.compile.jit import step
 from rushlight.compile.runtime.interpret import Interpreter
@@ -19,6 +19,13 @@ def test_compiled_steps_see_what_changes(first):
     results = [check(seed) for seed in range(first, first + 25)]
     assert not [wrong for wrong, _ in results if wrong is not None]
     assert sum(gave_up for _, gave_up in results) < 13  # most are programs, or nothing was tested
+
+
+@pytest.mark.parametrize("first", range(0, 200, 25))
+def test_modules_of_ordinary_loops_see_what_changes(first):
+    results = [check_module(seed) for seed in range(first, first + 25)]
+    assert not [wrong for wrong, _ in results if wrong is not None]
+    assert sum(no_program for _, no_program in results) < 10
 
 
 def test_there_are_enough_kinds():

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from rushlight.core.dispatch import extension_points
-from rushlight.core.dispatch.extension_points import Several, Slot, ThreadSlot
+from rushlight.core.dispatch.extension_points import Several, Slot, Table, ThreadSlot
 from tools.layers import ROOT, files
 
 FILES = files()
@@ -127,7 +127,7 @@ def test_the_test_leaves_alone(code):
 
 # ------------------------------------------------------------------------------------------------- the slots
 
-KINDS = {"Slot": Slot, "ThreadSlot": ThreadSlot, "Several": Several}
+KINDS = {"Slot": Slot, "ThreadSlot": ThreadSlot, "Several": Several, "Table": Table}
 
 
 def _declared() -> dict[str, tuple[str, str]]:

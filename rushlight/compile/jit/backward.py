@@ -57,6 +57,7 @@ _OUTLINES = 4096
 _UNPROVEN = 3
 _PATIENCE = 32  # passes
 _LONGEST_WAIT = 64  # passes between two looks at tapes that are like no earlier one
+_FOR_MODULES = 3  # captures and programs of forward and backward take as long as so many programs of the backward
 _LARGEST = 1 << 31  # bytes that a tape may hold: a recorded pass keeps all that it computes
 
 
@@ -390,7 +391,8 @@ class _Program(Entry):
         self.strides = recorded.strides
         self.added, self.lengths = recorded.added, np.array(recorded.bytes)
         self.outline, self.price = recorded.outline, recorded.price
-        self.due = 1 if jit.always else recorded.price.repaid
+        # uses until the modules of the loop are looked for: what was saved by then is what making their programs takes
+        self.due = 1 if jit.always else _FOR_MODULES * recorded.price.repaid
         graph: Graph = recorded.graph
         show("graph", lambda: f"a backward: {graph!r}")
         graph.as_eager = True

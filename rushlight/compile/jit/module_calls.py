@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch.extension_points import Slot, module_caller, module_class, module_programs
+from ...core.dispatch.extension_points import Slot, module_caller, module_programs
 from ...core.dispatch.mode import thread
 from ...core.tensor.storage import tick
 from ...core.tensor.tensor import Tensor
@@ -36,7 +36,7 @@ from ..guards.python_state import OURS
 from ..ir.graph import Call, Graph
 from .step import CompiledStep, _Captured, _route
 
-__all__ = ["ModuleCalls", "look_for_modules"]
+__all__ = ["ModuleCalls", "look_for_modules", "note"]
 
 SHORTEST = 6  # operators of a call that may be worth a program
 FIRST = 2  # calls of one signature before it is captured; twice as many with each program that there is
@@ -146,7 +146,9 @@ class ModuleCalls(CompiledStep):
             backward.graph.as_eager = backward.is_hidden = True
         new.modules = ()
         state = new.guards.state
-        state.checks = [c for c in state.checks if not (type(c) is Kind and c.of is root)]  # each call looks at its class
+        state.checks = [
+            c for c in state.checks if not (type(c) is Kind and c.of is root)
+        ]  # each call looks at its class
         if _holds(new, root):
             raise CaptureError("something that its Python reads refers to the module itself")
 
@@ -177,7 +179,14 @@ def _holds(captured: _Captured, module: Any) -> bool:
     """Whether what belongs to a program refers to the module, which could then never be freed."""
     scope = module.__dict__
     seen: set[int] = {id(captured), id(scope), id(captured.outcome._recorder)}  # the last is about to be let go
-    stack: list[Any] = [captured.graph, captured.outcome, captured.guards, captured.reads, captured.backward, *_parts(scope)]
+    stack: list[Any] = [
+        captured.graph,
+        captured.outcome,
+        captured.guards,
+        captured.reads,
+        captured.backward,
+        *_parts(scope),
+    ]
     while stack:
         o = stack.pop()
         if o is module:
@@ -191,7 +200,19 @@ def _holds(captured: _Captured, module: Any) -> bool:
     return False
 
 
-_WITHOUT_OWNERS = (type, ModuleType, CodeType, BuiltinFunctionType, np.ndarray, np.dtype, str, bytes, int, float, weakref.ref)
+_WITHOUT_OWNERS = (
+    type,
+    ModuleType,
+    CodeType,
+    BuiltinFunctionType,
+    np.ndarray,
+    np.dtype,
+    str,
+    bytes,
+    int,
+    float,
+    weakref.ref,
+)
 
 
 def _parts(o: Any) -> list:
@@ -210,7 +231,9 @@ def generators_of(draws: list[Call]) -> list:
     """The generators that calls draw from."""
     from ...core.random import Generator, default_generator
 
-    found = {id(g): g for n in draws for g in ([v for v in n.metadata if isinstance(v, Generator)] or [default_generator])}
+    found = {
+        id(g): g for n in draws for g in ([v for v in n.metadata if isinstance(v, Generator)] or [default_generator])
+    }
     return list(found.values())
 
 
@@ -302,16 +325,20 @@ _kept: dict[int, tuple[weakref.ref, ModuleCalls]] = {}
 
 
 def _forget(key: int) -> None:
-    module_programs.value.pop(key, None)
+    module_programs.register(key, None)
     _kept.pop(key, None)
 
 
-def _note(module: Any) -> ModuleCalls:
-    """Make a place for a module's programs."""
+def note(module: Any) -> ModuleCalls | None:
+    """Make a place for a module's programs, if there is not one already and its calls may gain by them."""
     key = id(module)
+    if key in _kept:
+        return _kept[key][1]
+    if not _may_gain(module):
+        return None
     calls = ModuleCalls(module)
     _kept[key] = weakref.ref(module, lambda _: _forget(key)), calls
-    module_programs.value[key] = calls
+    module_programs.register(key, calls)
     return calls
 
 
@@ -326,9 +353,7 @@ class Search:
     def __call__(self, module: Any, call: Callable, hooked: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         if self.inside or threading.get_ident() != self.thread:
             return call(module, hooked, args, kwargs)
-        calls = module_programs.value.get(id(module))
-        if calls is None and _may_gain(module):
-            calls = _note(module)
+        calls = note(module)
         self.called()
         self.inside = True
         try:
@@ -353,7 +378,7 @@ def _may_gain(module: Any) -> bool:
 
 def look_for_modules() -> None:
     """Note the outermost modules that this thread calls next."""
-    if module_class.value is not None and module_caller.value is None:
+    if module_caller.value is None:
         module_caller.register(Search())
 
 

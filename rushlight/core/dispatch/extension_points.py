@@ -79,12 +79,23 @@ K = TypeVar("K")
 
 
 class Table(Generic[K, T]):
-    """Places for objects of type `T` by key. value: the dict, which is filled and emptied directly."""
+    """Places for objects of type `T` by key. value: the dict of those that are filled."""
 
     __slots__ = ("value",)
 
     def __init__(self) -> None:
         self.value: dict[K, T] = {}
+
+    def register(self, key: K, value: T | None) -> None:
+        """Fill a place, also where it is full; with None, empty it."""
+        if value is None:
+            self.value.pop(key, None)
+        else:
+            self.value[key] = value
+
+    def held(self, key: K) -> T | None:
+        """What is in a place."""
+        return self.value.get(key)
 
 
 # ------------------------------------------------------------------------------------------------- the compiler
@@ -310,14 +321,19 @@ class TrainingObserver(Protocol):
 
 module_caller: Slot[Callable[[Any, Callable, Any, tuple, dict[str, Any]], Any]] = Slot()
 """`(module, call, hooked, args, kwargs)`: returns what `call(module, hooked, args, kwargs)` does, around which it may look.
-Read by `nn/modules/module.py`: at each call of a module, by `doctor/doctor.py` and `utils/display/copies.py`.
-Filled by `doctor/doctor.py`, while a program is watched, and by `utils/display/copies.py`, while `summary` runs a model.
-Costs: 2 to 5 ns for each call."""
+Read by `nn/modules/module.py`: at each call of a module, by `doctor/doctor.py`, `utils/display/copies.py` and `compile/jit/module_calls.py`.
+Filled by `doctor/doctor.py`, while a program is watched, by `utils/display/copies.py`, while `summary` runs a model, and by
+`compile/jit/module_calls.py`, for some calls once the backward of a loop is a program. Costs: 2 to 5 ns for each call."""
 
 module_programs: Table[int, Callable[[Any, tuple, dict[str, Any]], Any]] = Table()
 """`(module, args, kwargs)` by the identity of a module: what calls it, by a program where it can.
 Read by `nn/modules/module.py`: at each call of a module. Filled by `compile/jit/module_calls.py`, for the outermost modules of
-loops whose backward is compiled. Costs: 20 ns for each call; 50 once there is one."""
+loops whose backward is compiled, and by `compile/install.py`, for modules that evaluate. Costs: 20 ns for each call; 50 once
+there is one."""
+
+module_evaluated: Slot[Callable[[Any], None]] = Slot()
+"""Told of a module that is set to evaluate, whose calls without gradients may be worth a program.
+Read by `nn/modules/module.py`: in `eval()`. Filled by `compile/install.py`, from the start. Costs: 1 us for each `eval()`."""
 
 training_observer: Slot[TrainingObserver] = Slot()
 """Read at each of these events, none of which is a call of an operator.

@@ -8,7 +8,13 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Self
 
-from rushlight.core.dispatch.extension_points import module_caller, module_programs, module_class, training_observer
+from rushlight.core.dispatch.extension_points import (
+    module_caller,
+    module_class,
+    module_evaluated,
+    module_programs,
+    training_observer,
+)
 from rushlight.core.tensor.legacy_types import typename
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.parameter import Buffer, Parameter, reset_grads
@@ -339,6 +345,8 @@ class Module(Hookable, Stateful, Convertible, Tree):
 
     def eval(self) -> Module:
         """`train(False)`."""
+        if (note := module_evaluated.value) is not None:
+            note(self)
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:
