@@ -256,3 +256,30 @@ def test_a_sparse_tensor_elsewhere_does_not_concern_a_program():
         return w.grad.clone()
 
     assert [step().tolist() for _ in range(5)] == [[2.0] * 3] * 5 and elsewhere.is_sparse
+
+
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.a(x), torch.sigmoid(self.b(x))
+
+
+def test_parameters_of_unused_results_get_no_gradient():
+    net = Two()
+    compiled = torch.compile(net, fullgraph=True)
+    for _ in range(5):
+        net.zero_grad()
+        compiled(torch.ones(2, 3))[0].sum().backward()
+    assert net.b.weight.grad is None and net.a.weight.grad is not None
+
+
+def test_a_result_that_backward_needs_must_not_be_changed():
+    compiled = torch.compile(Two(), fullgraph=True)
+    for _ in range(5):
+        y = compiled(torch.ones(2, 3))[1]
+        y.mul_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()

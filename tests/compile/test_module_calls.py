@@ -13,7 +13,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn
-from rushlight.compile.jit import module_calls
+from rushlight.compile.jit import backward, module_calls
 from rushlight.core.dispatch.extension_points import module_caller, module_programs
 from rushlight.core.jit_switch import jit
 from rushlight.nn import functional as F
@@ -484,3 +484,24 @@ def test_a_module_that_trains_is_not_counted(made, monkeypatch):
     for _ in range(8):
         net(batch()[0])
     assert not made
+
+
+def test_the_backward_of_a_loop_around_a_compiled_module_is_a_program(made):
+    torch.compiler.reset()
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2))
+    other = copy.deepcopy(net)
+    xs = torch.randn(20, 4, 3)
+
+    def loop(call, net):
+        for i, x in enumerate(xs):
+            if i % 3:
+                net.zero_grad()
+            (call(x).square().mean() + call(x * 2).abs().sum()).backward()
+
+    loop(torch.compile(net, fullgraph=True), net)
+    assert any(p.uses for p in backward._state.programs)
+    with plain():
+        loop(other, other)
+    for p, q in zip(net.parameters(), other.parameters(), strict=True):
+        assert torch.allclose(p.grad, q.grad, rtol=1e-4, atol=1e-6)
