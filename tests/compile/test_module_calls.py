@@ -5,6 +5,7 @@ import copy
 import gc
 import io
 import pickle
+import sys
 import threading
 import weakref
 
@@ -425,6 +426,52 @@ def test_anomaly_mode_saved_tensor_hooks_and_vmap_run_the_operators(made):
     net.eval()
     grads = torch.func.grad(lambda p: torch.func.functional_call(net, p, (x,)).sum())(params)
     assert grads["conv.weight"].shape == net.conv.weight.shape
+
+
+def test_profiles_debuggers_and_mode_classes_see_the_operators(made):
+    net = Network()
+    x = prepared(net)
+    with torch.profiler.profile() as profile:
+        net(x)
+    assert {"aten::conv2d", "aten::linear"} <= {e.key for e in profile.key_averages()}
+    lines = []
+
+    def trace(frame, event, arg):
+        if frame.f_code is Network.forward.__code__:
+            lines.append(frame.f_lineno)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        net(x)
+    finally:
+        sys.settrace(before)
+    assert len(lines) > 2
+
+    class Names(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            lines.append(getattr(func, "__name__", ""))
+            return func(*args, **(kwargs or {}))
+
+    with Names():
+        net(x)
+    assert "tanh" in lines
+
+
+def test_numbers_that_differ_in_each_call_are_given_up_on(made):
+    class Scaled(Network):
+        def forward(self, x, scale):
+            return super().forward(x) * scale
+
+    net, x = Scaled(), batch()[0]
+    with noted():
+        for i in range(20):
+            net.zero_grad()
+            y = net(x, float(i))
+            y.sum().backward()
+    assert not made and id(net) not in module_programs.value
+    assert y.abs().sum() > 0
 
 
 def test_two_modules_of_one_step(made):

@@ -15,6 +15,7 @@ The table of programs holds no module: it holds what the module's attributes are
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -23,14 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch.extension_points import Slot, module_caller, module_programs
+from ...core.dispatch.extension_points import Slot, module_caller, module_programs, profiled_block
 from ...core.dispatch.mode import thread
 from ...core.tensor.storage import tick
 from ...core.tensor.tensor import Tensor
 from ..capture.outputs import Outcome
 from ..capture.sources import CaptureError, Fresh, Into
 from ..capture.structure import flatten, rebuild
-from ..guards.checks import Kind
+from ..guards.checks import PLAIN, Kind
 from ..guards.guards import modes
 from ..guards.python_state import OURS
 from ..ir.graph import Call, Graph
@@ -38,10 +39,12 @@ from .step import CompiledStep, _Captured, _route
 
 __all__ = ["ModuleCalls", "look_for_modules", "note"]
 
+_OWN = (*OURS, "rushlight")  # where our own classes are
 SHORTEST = 6  # operators of a call that may be worth a program
 FIRST = 2  # calls of one signature before it is captured; twice as many with each program that there is
 _PROGRAMS = 8  # of one module
-_ATTEMPTS = 12  # calls of one module that are captured
+_ATTEMPTS = 4  # captures of one module besides the two that each program takes
+_FUNCTION_MODES = 5  # where these begin in `modes()`
 _SIGNATURES = 256  # that are counted
 _CALLS = 32  # of outermost modules that are looked at once a loop's backward is a program
 _MOST_SEEN = 200_000  # objects among which a program is searched for its own module
@@ -78,9 +81,18 @@ class ModuleCalls(CompiledStep):
         return True
 
     def __call__(self, module: Any, args: tuple, kwargs: dict[str, Any]) -> Any:  # type: ignore[override]
-        if self._is_plain() or type(module) is not self.kind or getattr(self.plain, "on", False):
+        if self._is_plain() or type(module) is not self.kind:
             return module._call_impl(*args, **kwargs)
         return self._run(args, kwargs)
+
+    def _is_plain(self) -> bool:
+        """Also while a profile is to show the operators, a debugger follows the lines, or the eager history is made."""
+        return (
+            super()._is_plain()
+            or profiled_block.value is not None
+            or sys.gettrace() is not None
+            or getattr(self.plain, "on", False)
+        )
 
     def _first_calls(self, args: tuple, kwargs: dict[str, Any], leaves: list, template: Any, now: tuple) -> Any:
         candidate = next((c for c in self.captured if c.guards.mismatch(leaves, template, now) is None), None)
@@ -89,15 +101,20 @@ class ModuleCalls(CompiledStep):
         if candidate is None and not self._is_due(leaves, now):
             return self.function(*args, **kwargs)
         self.attempts += 1
-        if self.attempts > _ATTEMPTS:
-            self._close("it was captured too often")
+        if self.attempts > _ATTEMPTS + 2 * self._programs():
+            self._close("no two of its calls are alike")
             return self.function(*args, **kwargs)
         return self._capture(args, kwargs, leaves, template, now, candidate)
 
     def _is_due(self, leaves: list, now: tuple) -> bool:
         """Count a call without a program; whether it is worth capturing."""
-        made = sum(c.program is not None for c in self.captured)
-        if made >= _PROGRAMS:
+        programs = self._programs()
+        if (
+            programs >= _PROGRAMS
+            or now[_FUNCTION_MODES:]
+            or sys.getprofile() is not None
+            or not all(map(_is_usual, leaves))
+        ):
             return False
         arrays = tuple((t._array.shape, t._array.dtype) for t in leaves if isinstance(t, Tensor))
         module = self.module()
@@ -105,23 +122,26 @@ class ModuleCalls(CompiledStep):
         if len(self.seen) >= _SIGNATURES:
             self.seen.clear()
         seen = self.seen[key] = self.seen.get(key, 0) + 1
-        return seen > FIRST << made
+        return seen > FIRST << programs
+
+    def _programs(self) -> int:
+        return sum(c.program is not None for c in self.captured)
 
     # ------------------------------------------------------------------------------------------ capturing
 
     def _refuse(self, error: Exception) -> None:
         """Call the module by its operators from now on; programs that there are for other calls stay."""
-        _route.tell_refused(lambda: f"a call of {self.__name__}", error)
         self.captured = [c for c in self.captured if c.program is not None]
         if not self.captured:
             self._close(str(error))
         else:
-            self.attempts += 2
+            _route.tell_refused(lambda: f"another call of {self.__name__}", error)
 
     def _close(self, why: str) -> None:
         """Capture no more; without a program, forget the module."""
+        _route.tell_refused(lambda: f"a call of {self.__name__}", CaptureError(why))
         self.captured = [c for c in self.captured if c.program is not None]
-        self.attempts = _ATTEMPTS
+        self.attempts = 1 << 30
         module = self.module()
         if not self.captured:
             self.given_up = True
@@ -162,6 +182,13 @@ class ModuleCalls(CompiledStep):
             own = weakref.ref(self), weakref.ref(new)  # which hold the program
             generators = generators_of(draws)
             new.program.remember = lambda leaves, inputs: Again(own, leaves, inputs, generators)
+
+
+def _is_usual(leaf: Any) -> bool:
+    """Whether an argument is a tensor on the CPU, or a plain value."""
+    if not isinstance(leaf, Tensor):
+        return isinstance(leaf, PLAIN)
+    return type(leaf._array) is np.ndarray and type(leaf).__module__.startswith(_OWN)
 
 
 def _check_repeatable(graph: Graph, outcome: Outcome) -> None:
@@ -373,7 +400,7 @@ def _may_gain(module: Any) -> bool:
     kind = type(module)
     if module in _refused or hasattr(kind, "_orig_mod") or "_orig_mod" in module.__dict__.get("_modules", ()):
         return False
-    return not kind.__module__.startswith((*OURS, "rushlight")) or any(m is not None for m in module._modules.values())
+    return not kind.__module__.startswith(_OWN) or any(m is not None for m in module._modules.values())
 
 
 def look_for_modules() -> None:
