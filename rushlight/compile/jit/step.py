@@ -224,7 +224,7 @@ class CompiledStep:
         reason = self.captured[-1].guards.mismatch(leaves, template, now)
         warnings.warn(
             f"{_name(self.function)} was captured {settings.limit} times (the limit) and runs eagerly from now on; last failed guard: {reason}",
-            stacklevel=4,
+            stacklevel=5,
         )
         return self.function(*args, **kwargs)
 
@@ -268,7 +268,7 @@ class CompiledStep:
             raise error
         self.given_up, self.captured = True, []
         text = str(error) if captured else f"{type(error).__name__}: {error}"
-        warnings.warn(f"{_name(self.function)} runs eagerly: {text}", stacklevel=6)
+        warnings.warn(f"{_name(self.function)} runs eagerly: {text}", stacklevel=7)
 
     def _conclude(self, recorder: Recorder, result: Any, around: _Around, candidate: _Captured | None) -> None:
         """Make a candidate of a finished call, or a program if it agrees with the candidate before it."""
