@@ -188,7 +188,7 @@ def _is_usual(leaf: Any) -> bool:
     """Whether an argument is a tensor on the CPU, or a plain value."""
     if not isinstance(leaf, Tensor):
         return isinstance(leaf, PLAIN)
-    return type(leaf._array) is np.ndarray and type(leaf).__module__.startswith(_OWN)
+    return type(leaf._array) is np.ndarray and (type(leaf) is Tensor or type(leaf).__module__.startswith(_OWN))
 
 
 def _check_repeatable(graph: Graph, outcome: Outcome) -> None:
