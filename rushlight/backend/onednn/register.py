@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from ...core.locks import made_once
 from ...ops.nn.activation import _leaky_relu, _sloped
 from ...ops.nn.normalize import (
     _batch_norm,
@@ -215,15 +214,9 @@ def _max_pool(x, window, stride, padding, dilation, ceil_mode):
     """(maxima, places). The maxima alone are left to NumPy: 15 us against 21 for 4 x 6 x 28 x 28. With AVX2 oneDNN's plain
     memory has no vectors: 2160 us for 64 x 6 x 28 x 28 in pairs, NumPy 460.
     """
-    if x.ndim != len(window) + 2 or are_pairs(x.shape, window, stride, padding) and not _has_vectors():
+    if x.ndim != len(window) + 2 or are_pairs(x.shape, window, stride, padding) and not isa.has_avx512():
         return NotImplemented
     return max_pool_forward(x, window, stride, padding, dilation, ceil_mode)
-
-
-@made_once
-def _has_vectors() -> bool:
-    """Whether oneDNN pools plain memory by vectors on this processor."""
-    return isa.effective() in ("avx512", "amx")
 
 
 def _max_pool_backward(g, x, place, window, stride, padding, dilation, ceil_mode):
