@@ -81,7 +81,7 @@ def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
     extension_points.combine_repeated.register(combine.combine if combine.available() else None)
     for name, operator in _POOLS.items():
         kernel = operator.record.kernel
-        if kernel.func is _first_pool:
+        if getattr(kernel, "func", None) is _first_pool:
             operator.record.replace(partial(_pool, getattr(windows, name), kernel.args[1]))
     return twister.words, combine.combine
 

@@ -224,7 +224,8 @@ class _LogSum:
 
     def __init__(self, counts: np.ndarray, kind: np.dtype):
         self._terms = np.empty((3, *counts.shape), kind)
-        self._most, self._sum = np.empty(counts.shape, kind), np.empty(counts.shape, kind)
+        self._most: Any = np.empty(counts.shape, kind)
+        self._sum: Any = np.empty(counts.shape, kind)
         self._left_out = np.where(counts, 0, -np.inf).astype(kind)
         self._lowest = np.array(np.finfo(kind).min, kind)
 

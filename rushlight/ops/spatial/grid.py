@@ -7,6 +7,7 @@ weighted sum of a few elements (`_axis_taps`): one for 'nearest', two for 'bilin
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from itertools import product as places
 from math import prod
 from typing import Any
@@ -109,7 +110,7 @@ def _element(at, n):
     return _zero_where(at, outside).astype(np.int64), outside
 
 
-def _combined(taps, sizes):
+def _combined(taps: Any, sizes: Any) -> Iterator[tuple[Any, Any, list[Any], list[Any]]]:
     """For each combination of one tap per axis: (flat index, outside, weights, slopes), the last two with an entry per
     axis.
     """
