@@ -19,7 +19,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["LEVELS", "Level", "cap", "cap_of", "effective", "is_arm", "of_processor", "permitted"]
+__all__ = ["LEVELS", "Level", "cap", "cap_of", "effective", "has_avx512", "is_arm", "of_processor", "permitted"]
 
 
 class Level(NamedTuple):
@@ -107,6 +107,12 @@ def effective() -> str:
     """The level in use: the processor's, unless RUSHLIGHT_ISA names a lower one."""
     own = of_processor()
     return own if _cap is None or own == "none" else min(own, _cap.name, key=_NAMES.index)
+
+
+@functools.cache
+def has_avx512() -> bool:
+    """Whether vectors of 64 bytes are in use: without them oneDNN has plain loops for some of its primitives."""
+    return effective() in ("avx512", "amx")
 
 
 def _flags() -> frozenset[str]:

@@ -22,6 +22,9 @@ from ..core.jit_switch import jit
 from ..core.random.continuous import normals_by_numpy
 from ..core.random.mersenne import WORDS, blocks_by_numpy
 from ..ops.pointwise.fused_loops import FUSED_LOOPS
+from ..ops.spatial.adaptive_pool import _adaptive_avg_2d
+from ..ops.spatial.avg_pool import avg_pool_2d
+from ..ops.spatial.pool import max_pool_2d, max_pool_values
 
 if TYPE_CHECKING:
     from ..core.dispatch.op import Op
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 
 _blocks_left = 10_000_000 // WORDS
 _elements_left = 4_000_000
+_POOLS = {"maxima": max_pool_2d, "largest": max_pool_values, "means": avg_pool_2d, "even_means": _adaptive_avg_2d}
+_WINDOWED = 4  # a pool's kernel takes an element as long as others take so many
 
 
 class _Work(threading.local):
@@ -56,14 +61,16 @@ def install() -> None:
         loop.override(partial(_first_loop, loop))
     for record in JIT_CANDIDATES:
         record.override_large(partial(_run_large, record))
+    for name, operator in _POOLS.items():
+        operator.record.replace(partial(_first_pool, name, operator.record.kernel))
 
 
 def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
-    """Let generated code draw random numbers, decide trials, and write to repeated places.
+    """Let generated code draw random numbers, decide trials, write to repeated places, and pool images.
 
     Returns what makes the words, and what does such writes.
     """
-    from .lower.eager import combine, draws, trials, twister
+    from .lower.eager import combine, draws, trials, twister, windows
 
     extension_points.random_blocks.register(twister.words)
     if draws.available():
@@ -74,6 +81,10 @@ def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
         extension_points.random_normals.register(normals_by_numpy)
     extension_points.random_trials.register(trials.decide)
     extension_points.combine_repeated.register(combine.combine if combine.available() else None)
+    for name, operator in _POOLS.items():
+        kernel = operator.record.kernel
+        if getattr(kernel, "func", None) is _first_pool:
+            operator.record.replace(partial(_pool, getattr(windows, name), kernel.args[1]))
     return twister.words, combine.combine
 
 
@@ -155,6 +166,21 @@ def _first_combine(how: str, out: Any, where: tuple, values: Any) -> bool:
     global _elements_left
     _elements_left -= values.size
     return _elements_left < 0 and jit.on and install_native()[1](how, out, where, values)
+
+
+def _first_pool(name: str, kernel: Callable, x: ndarray, *options: Any) -> Any:
+    """By the kernel, counted as in `_run_large`."""
+    _work.left -= x.size * _WINDOWED
+    if _work.left <= 0 and jit.on:
+        install_native()
+        return _POOLS[name].record.kernel(x, *options)
+    return kernel(x, *options)
+
+
+def _pool(serve: Callable, kernel: Callable, x: ndarray, *options: Any) -> Any:
+    """By generated code, where there is some for such windows."""
+    result = serve(x, *options)
+    return kernel(x, *options) if result is None else result
 
 
 def _run_large(record: Op, *arguments: Any, **keywords: Any) -> Any:

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from numpy.lib import introspect
 
 import rushlight as torch
 from rushlight.compile import install
 from rushlight.compile.jit import eager, flat
 from rushlight.compile.jit.cache import Refused
 from rushlight.compile.lower.llvm import engine
-from rushlight.core.dispatch.op import JIT_CANDIDATES, RECORDS
+from rushlight.core.dispatch.op import FUNCTION_ROW, JIT_CANDIDATES, LARGE_ROW, NEVER, RECORDS
 from rushlight.core.jit_switch import jit
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason="no compiler here")
@@ -217,3 +218,27 @@ def test_nothing_is_replaced_in_the_deterministic_mode():
     finally:
         torch.use_deterministic_algorithms(False)
     assert not flat._state.programs
+
+
+@pytest.mark.parametrize("name", ["fmod", "hypot", *(["sinh", "atan"] if FUNCTION_ROW else [])])
+def test_what_numpy_computes_one_by_one_becomes_a_program_early(monkeypatch, name):
+    monkeypatch.setattr(flat, "WARMUP", 5)
+    record = next(r for r in RECORDS if r.name == name)
+    x = torch.rand(5000) + 0.5
+    operands = (x,) if record.kind == "unary" else (x, torch.rand(5000) + 0.5)
+    key = flat.outline(record, [t.numpy() for t in operands], {})
+    calls = 0
+    while flat.find(key) is None and calls < 200:
+        getattr(torch, name)(*operands)
+        calls += 1
+    result = getattr(torch, name)(*operands)
+    assert 90 < calls < 110  # half a million elements
+    np.testing.assert_allclose(result.numpy(), by_kernel(record, [t.numpy() for t in operands]), 3e-6)
+
+
+def test_rows_without_vectors():
+    loops = introspect.opt_func_info(func_name="^(sinh|arccos)$", signature="float32")
+    vectors = any(not loop["current"].startswith("baseline") for found in loops.values() for loop in found.values())
+    by_name = {r.name: r.jit_min_elements for r in ROWS}
+    assert by_name["sinh"] == (LARGE_ROW if vectors else 4096)
+    assert by_name["acos"] == (NEVER if vectors else 4096)

@@ -7,6 +7,7 @@ import pytest
 
 import rushlight as rl
 from rushlight import ops
+from rushlight.core.jit_switch import jit
 
 from .central_difference import check_gradients
 
@@ -248,3 +249,17 @@ def test_clamp_of_nan_has_no_slope():
             x = rl.tensor([nan, 0.5, 2.0], requires_grad=True)
             x.clamp(*limits).sum().backward()
             assert x.grad.tolist() == want
+
+
+@pytest.mark.parametrize("size", [1, 4095, 4096, 32768, 32769, 100_001])
+def test_relu_keeps_the_bits_of_numpys_maximum(size, monkeypatch):
+    monkeypatch.setattr(jit, "on", False)
+    x = np.random.default_rng(0).normal(size=size).astype(np.float32)
+    special = np.float32([-0.0, 0.0, np.nan, -np.nan, np.inf, -np.inf, 1e-42, -1e-42])
+    x[: len(special)] = special[:size]
+    x[-len(special) :] = special[:size]
+    expected = np.maximum(np.zeros((), np.float32), x).view(np.int32)
+    assert (ops.relu(rl.from_numpy(x)).numpy().view(np.int32) == expected).all()
+    assert (ops.relu(rl.from_numpy(x).view(1, -1, 1)).numpy().view(np.int32).ravel() == expected).all()
+    doubled = rl.from_numpy(np.repeat(x, 2))[::2]
+    assert (ops.relu(doubled).numpy().view(np.int32) == expected).all()

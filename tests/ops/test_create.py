@@ -7,6 +7,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.core.warn import Once
+from rushlight.ops.creation import spacing
 
 f32, f64, i64, b1 = torch.float32, torch.float64, torch.int64, torch.bool
 
@@ -243,3 +244,26 @@ def test_older_constructors_share_the_memory_of_an_array_of_their_type(make):
     array = np.zeros(3)
     make(array).add_(1)
     assert array.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_linspace_rounds_once_by_both_ways():
+    rng, plain = np.random.default_rng(0), 0
+    ends = [0.0, 1.0, -1.0, 1e-30, 2.0**-140, 3e38, *rng.normal(size=20), *rng.normal(size=10) * 1e9]
+    for _ in range(500):
+        start, end = (np.float32(e) for e in rng.choice(ends, 2))
+        n = int(rng.choice([2, 3, 10, 63, 64, 1001]))
+        found = spacing._spaced_plainly(start, end, n)
+        if found is None:
+            continue
+        count, limits = np.arange(n, dtype=np.float32), np.full(n, end)
+        count[n // 2 :] -= n - 1
+        limits[: n // 2] = start
+        expected = spacing._fused(count, (end - start) / np.float32(n - 1), limits)
+        assert (found.view(np.int32) == expected.view(np.int32)).all(), (start, end, n)
+        plain += 1
+    assert 250 < plain < 480  # neither way is left out
+
+
+def test_linspace_as_torch():
+    expected = [-0.6396825313568115, 1.1698412895202637, 1.2301586866378784, 3.039682388305664]
+    assert torch.linspace(-0.7, 3.1, 64)[[1, 31, 32, 62]].tolist() == expected

@@ -382,3 +382,31 @@ def test_filling_under_a_mask_reaches_places_that_are_shared():
     with pytest.warns(UserWarning, match="masked_fill_ on expanded tensors is deprecated"):
         x.expand(3).masked_fill_(torch.tensor([True, False, False]), 2)
     assert x.item() == 2
+
+
+@pytest.mark.parametrize("kind", ["int64", "int32"])
+@pytest.mark.parametrize("shape", [(5, 4), (3, 1), (2, 3, 4), (1, 3, 1), (2, 3, 4, 5)])
+def test_elements_by_their_numbers(shape, kind):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=shape)
+    for dim in range(len(shape)):
+        taken = tuple(max(1, n - (k != dim and n > 2)) for k, n in enumerate(shape))
+        index = rng.permuted(
+            np.broadcast_to(
+                np.arange(shape[dim]).reshape([-1] + [1] * (len(shape) - dim - 1)),
+                taken[:dim] + (shape[dim],) + taken[dim + 1 :],
+            ),
+            axis=dim,
+        )
+        parts = [np.arange(n).reshape([-1] + [1] * (len(shape) - k - 1)) for k, n in enumerate(index.shape)]
+        parts[dim] = index
+        places = torch.tensor(index.astype(kind))
+        for layout in (x, np.asfortranarray(x)):
+            t = torch.from_numpy(layout)
+            np.testing.assert_array_equal(torch.gather(t, dim, places).numpy(), x[tuple(parts)])
+            expected = x.copy()
+            expected[tuple(parts)] = source = rng.normal(size=index.shape)
+            np.testing.assert_array_equal(t.scatter(dim, places, torch.tensor(source)).numpy(), expected)
+            expected[tuple(parts)] = 2.0
+            np.testing.assert_array_equal(t.scatter(dim, places, 2.0).numpy(), expected)
+        np.testing.assert_array_equal(places.numpy(), index)

@@ -9,6 +9,7 @@ import pytest
 import rushlight as torch
 from rushlight import linalg as L
 from rushlight.autograd import gradcheck, gradgradcheck
+from rushlight.ops.linalg import lu
 
 RNG = np.random.default_rng(3)
 TYPES = [np.float32, np.float64, np.complex64, np.complex128]
@@ -518,3 +519,29 @@ def test_condition_of_zeros(p):
     if p not in (2, None):
         assert torch.linalg.cond(batch, p)[0].item() == math.inf
     assert math.isfinite(torch.linalg.cond(batch, p)[1].item())
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(1, 1), (5, 5), (2, 40, 40), (33, 70), (70, 33), (300, 3, 3)])
+def test_factors_of_lapack_and_of_numpys_steps(monkeypatch, shape, kind):
+    rng = np.random.default_rng(0)
+    a = (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype("complex128")
+    a = (a if kind[0] == "c" else a.real).astype(kind)
+    a[..., 0] *= 0 if shape[-1] == 5 else 1  # singular
+    found = lu.lu_arrays(a)
+    monkeypatch.setattr(lu, "_getrf", lambda a: None)
+    expected = lu.lu_arrays(a)
+    tolerance = 1e-10 if kind in ("float64", "complex128") else 3e-4
+    np.testing.assert_allclose(found[0], expected[0], tolerance, tolerance)
+    assert found[0].flags.c_contiguous and found[0].dtype == a.dtype
+    for x, y in zip(found[1:], expected[1:], strict=True):
+        np.testing.assert_array_equal(x, y)
+        assert x.dtype == y.dtype == np.int32
+
+
+def test_factors_of_one_matrix_are_lapacks():
+    """3,900 us for 100 x 100 otherwise."""
+    if lu._function(np.dtype(np.float32)) is None:
+        pytest.skip("NumPy has another BLAS")
+    assert lu._getrf(np.ones((1, 9, 9), np.float32)) is not None
+    assert lu._getrf(np.ones((100, 9, 9), np.float32)) is None and lu._getrf(np.ones((1, 9, 9), np.int64)) is None

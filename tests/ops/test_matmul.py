@@ -244,3 +244,18 @@ def test_bilinear():
     expected = np.einsum("ni,kij,nj->nk", x, w, y) + b
     np.testing.assert_allclose(ops.bilinear(*map(rl.tensor, (x, y, w, b))).numpy(), expected)
     check_gradients(ops.bilinear, x, y, w, b)
+
+
+def test_added_products_are_those_of_mm_and_bmm(monkeypatch):
+    """Large ones on all cores."""
+    x, y = rl.rand(40, 30), rl.rand(30, 20)
+    calls = []
+    for operator in (rl.mm, rl.bmm):
+        kernel = operator.record.kernel
+        monkeypatch.setattr(operator.record, "kernel", lambda *given, k=kernel: calls.append(len(given)) or k(*given))
+    plain = x.numpy() @ y.numpy()
+    np.testing.assert_allclose(rl.addmm(rl.ones(20), x, y, alpha=2).numpy(), 1 + 2 * plain, 1e-5)
+    batches = x.expand(3, 40, 30), y.expand(3, 30, 20)
+    np.testing.assert_allclose(rl.baddbmm(rl.ones(1), *batches).numpy(), np.stack([1 + plain] * 3), 1e-5)
+    np.testing.assert_allclose(rl.addbmm(rl.ones(1), *batches).numpy(), 1 + 3 * plain, 1e-5)
+    assert calls == [2, 2, 2]

@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib import introspect
 
 from ..locks import making
 from ..tensor.casting import ordered
@@ -41,8 +42,22 @@ OPS: dict[str, Callable[..., Any]] = {}  # every operator by its public name (al
 FUNCTIONAL: set[str] = set()  # the names that torch has in nn.functional
 RECORDS: list[Op] = []  # every operator's record, also of operators without a public name
 JIT_CANDIDATES: list[Op] = []  # the records with `jit_min_elements`
-NEVER = 1 << 62  # `jit_min_elements` of a row whose kernel is faster on one core than a program on two
+NEVER = 1 << 62  # `jit_min_elements` of a row that no program replaces
 LARGE_ROW = 1 << 17  # elements: NumPy works on them for as long as waking a second thread takes
+SCALAR_ROW: dict[str, Any] = {"jit_min_elements": 1 << 12, "jit_warmup": 2_500_000}
+"""Options of a row whose function NumPy computes one element at a time, in 5 to 30 ns: a program takes 0.5 to 3."""
+
+
+def _are_scalar() -> bool:
+    """Whether NumPy computes the arctangent so, and other functions by shorter vectors: it does without AVX-512."""
+    loops = introspect.opt_func_info(func_name="^arctan$", signature="float32")["arctan"].values()
+    return all(loop["current"].startswith("baseline") for loop in loops)
+
+
+FUNCTION_ROW = SCALAR_ROW if _are_scalar() else {}
+"""Options of a row whose function NumPy computes by long vectors where the processor has them."""
+SVML_ROW = FUNCTION_ROW or {"jit_min_elements": NEVER}
+"""The same for functions whose long vectors on one core are faster than a program on two."""
 
 
 class Op:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..dispatch.extension_points import random_normals, random_uniforms
 from . import boxmuller
+from .ahead import MOST, standard_normals
 from .layout import FLOATING, cast, count, mantissa, require, torch_name
 from .libm import fma, libm
 from .mersenne import Generator, resolve
@@ -184,11 +185,33 @@ def normal(
 
 
 def _blocks(gen: Generator, n: int, native: Callable[..., None], mean: float, std: float) -> np.ndarray:
-    """The block form of `normal` by generated code."""
+    """The block form of `normal` in float32."""
+    if n <= MOST and mean == 0:
+        with gen.lock:
+            out = _small_blocks(gen, n, native)
+        if out is not None:
+            return out if std == 1 else boxmuller.scale(out, 0.0, std)
     with gen.lock:
         out = _filled(gen, n, native, mean, std)
         if n % 16:
             out[-16:] = _filled(gen, 16, native, mean, std)
+    return out
+
+
+def _small_blocks(gen: Generator, n: int, native: Callable[..., None]) -> np.ndarray | None:
+    """The same with mean 0 and deviation 1, made ahead; None, and nothing is drawn, where it cannot be."""
+    rest = n % 16
+    if not rest:
+        return standard_normals(gen, n, native)
+    if gen.words_left() < n + 16:
+        return None
+    out = np.empty(n, F32)
+    whole = standard_normals(gen, n - rest, native)
+    gen.words(rest)
+    last = standard_normals(gen, 16, native)
+    if whole is None or last is None:
+        raise AssertionError("a group of words is in two blocks")
+    out[: n - rest], out[-16:] = whole, last
     return out
 
 

@@ -87,6 +87,7 @@ class Generator:
         "_seed",
         "_stream",
         "_unused",
+        "ahead",
         "lock",
     )
 
@@ -96,6 +97,7 @@ class Generator:
         self._stream: Any = None  # NumPy's twister, always at the end of the block of words in `_block`
         self._block = _NO_WORDS
         self._at = 0  # how many words of the block are used
+        self.ahead: tuple[np.ndarray, dict[int, tuple[int, np.ndarray]]] | None = None  # made of its words (`ahead.py`)
         self._reseed(DEFAULT_SEED)
 
     def manual_seed(self, seed: int) -> Generator:
@@ -240,6 +242,10 @@ class Generator:
             self._unused = self._unused and not n
             return self._block[start:end].copy()
         return self._more_words(n)
+
+    def window(self) -> tuple[np.ndarray, int]:
+        """The block of words that was made last, which nothing writes to, and how many of them are used."""
+        return self._block, self._at
 
     def words_left(self) -> int:
         """How many words are left of the block that was made last."""

@@ -19,6 +19,10 @@ from ..pointwise.multiply_add import multiply_add
 
 _DOUBLE = np.dtype(np.float64)
 _SINGLE = np.dtype(np.float32)
+_EXACT = (
+    53 - 24 - 3
+)  # powers of 2: a float32 has 24 digits, and a sum of two products is below 8 times the largest number
+_COUNTED = 1 << 24  # float32 holds the whole numbers up to here
 _FEW = 1024  # numbers, which Python's power makes as fast
 
 
@@ -44,6 +48,10 @@ def _spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
     if not n:
         return np.empty(0, kind)
     start, end = kind.type(start), kind.type(end)
+    if kind is _SINGLE:
+        found = _spaced_plainly(start, end, n)
+        if found is not None:
+            return found
     count = np.arange(n, dtype=kind)
     count[n // 2 :] -= n - 1
     limits = np.full(n, end)
@@ -53,6 +61,25 @@ def _spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
     if n > LARGE and np.isfinite(step):
         return multiply_add(count, step, limits)
     return _fused(count, step, limits)
+
+
+def _spaced_plainly(start: Any, end: Any, n: int) -> np.ndarray | None:
+    """In float32 by way of float64, which holds these products and sums, so that one rounding is left.
+
+    All are multiples of the last digit of start, end or step. None where the largest one has more than 53 of these digits,
+    or overflows.
+    """
+    step = (end - start) / np.float32(n - 1)
+    powers = [math.frexp(x)[1] for x in (start, end, step) if x]
+    if n > _COUNTED or not powers or max(powers) > 120 or max(powers) - min(powers) > _EXACT or min(powers) < -100:
+        return None
+    total, half = np.arange(n, dtype=_DOUBLE), n // 2
+    low, high = total[:half], total[half:]
+    high -= n - 1
+    total *= step
+    low += start
+    high += end
+    return total.astype(_SINGLE)
 
 
 def powers(base: float, start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:

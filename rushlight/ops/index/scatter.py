@@ -47,6 +47,26 @@ def _grid(name: str, index: np.ndarray, shape: tuple, d: int) -> tuple:
     return tuple(places)
 
 
+def _numbers(where: tuple, shape: tuple) -> np.ndarray:
+    """The numbers that elements at `where` have in a C-contiguous array: 2 ns an element for gather, by two indices 4."""
+    step, found = 1, None
+    for w, n in zip(reversed(where), reversed(shape), strict=True):
+        part = w if step == 1 else np.multiply(w, step, dtype=np.int64)
+        if found is None:
+            found = part
+        elif part.shape == np.broadcast_shapes(found.shape, part.shape) and step != 1:
+            found = np.add(part, found, out=part)
+        else:
+            found = part + found
+        step *= n
+    assert found is not None
+    return found
+
+
+def _is_flat(a: np.ndarray, where: tuple) -> bool:
+    return len(where) == a.ndim > 1 and type(a) is np.ndarray and a.flags.c_contiguous
+
+
 def _rows_of(index: np.ndarray, shape: tuple, d: int) -> np.ndarray | None:
     """The places along the first dimension of an index that is expanded over all the others: whole rows go there."""
     if d or len(shape) < 2 or index.ndim != len(shape) or index.shape[1:] != shape[1:] or any(index.strides[1:]):
@@ -100,11 +120,12 @@ def _gather(input, index, /, dim):
     d = _check_gather("gather", input, index, dim)
     if not input.ndim or not index.ndim:
         return input.reshape(-1)[index.reshape(-1)].reshape(index.shape)
-    return (
-        np.ascontiguousarray(input[_grid("gather", index, input.shape, d)])
-        if index.size
-        else np.empty(index.shape, input.dtype, like=input)
-    )
+    if not index.size:
+        return np.empty(index.shape, input.dtype, like=input)
+    where = _grid("gather", index, input.shape, d)
+    if _is_flat(input, where):
+        return input.reshape(-1).take(_numbers(where, input.shape))
+    return np.ascontiguousarray(input[where])
 
 
 @_gather.vjp("input")
@@ -164,6 +185,13 @@ def _scatter_parts(name: str, input: np.ndarray, index: np.ndarray, src: np.ndar
     return out, flat, _grid(name, index, flat.shape, d), src
 
 
+def _put(out: np.ndarray, where: tuple, src: np.ndarray) -> None:
+    if _is_flat(out, where):
+        out.reshape(-1)[_numbers(where, out.shape)] = src
+    else:
+        out[where] = src
+
+
 def _check_source(input: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> None:
     """A tensor without dimensions is no number here. Raises torch's error."""
     if index.ndim and not src.ndim and src.dtype == input.dtype:
@@ -178,7 +206,7 @@ def _scatter(input, index, src, /, dim):
         return input.copy()
     _check_source(input, index, src, dim)
     out, flat, where, src = _scatter_parts("scatter", input, index, src, dim)
-    flat[where] = src
+    _put(flat, where, src)
     return out
 
 
@@ -200,7 +228,7 @@ def _scatter_value(input, index, /, dim, value):
     out, flat, where, src = _scatter_parts(
         "scatter", input, index, np.asarray(exact(value, input.dtype), input.dtype), dim
     )
-    flat[where] = src
+    _put(flat, where, src)
     return out
 
 

@@ -1,16 +1,22 @@
 """LU factors with partial pivoting and triangular systems.
 
-NumPy offers LAPACK's solvers but not its LU factors, so they are computed here: a panel of columns at a time, the rest by
-matrix products, all matrices of a batch together.
+NumPy offers LAPACK's solvers but not its LU factors. They are those of the OpenBLAS that NumPy's wheels bring; where it is
+missing, and for many small matrices, they are computed here: a panel of columns at a time, the rest by matrix products,
+all matrices of a batch together.
 """
 
 from __future__ import annotations
+
+import ctypes
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.dispatch.slow_path import write_out
+from ...core.locks import made_once
 from ...core.tensor.layout import contiguous_format
 from ..creation.filled import eye
 from ..shape.concatenate import cat
@@ -26,6 +32,10 @@ from .matrices import (
 
 # ---------------------------------------------------------------------------------------------- factors of raw arrays
 
+_LETTERS = {np.dtype(kind): letter for kind, letter in (("f4", "s"), ("f8", "d"), ("c8", "c"), ("c16", "z"))}
+_MATRICES_A_COLUMN = (
+    4  # of a batch: for more, NumPy's steps over all matrices together are quicker than a call for each
+)
 _PANEL = 32  # columns that are factored before the rest of the matrix is brought up to date
 
 
@@ -33,6 +43,10 @@ def lu_arrays(a):
     """(LU, pivots, info) of matrices (*, m, n), as LAPACK's getrf gives them: row i was swapped with pivots[i] - 1."""
     *batch, m, n = a.shape
     k = min(m, n)
+    found = _getrf(a.reshape(_count(batch), m, n)) if type(a) is np.ndarray else None
+    if found is not None:
+        lu, pivots, info = found
+        return np.ascontiguousarray(lu).reshape(a.shape), pivots.reshape(*batch, k), info.reshape(batch)
     lu = np.array(a, order="C").reshape(-1, m, n) if a.size else np.array(a).reshape(_count(batch), m, n)
     pivots = np.empty((len(lu), k), np.int32)
     info = np.zeros(len(lu), np.int32)
@@ -44,6 +58,42 @@ def lu_arrays(a):
                 lu[:, j + 1 : stop, stop:] -= lu[:, j + 1 : stop, j, None] * lu[:, None, j, stop:]
             lu[:, stop:, stop:] -= lu[:, stop:, start:stop] @ lu[:, start:stop, stop:]
     return lu.reshape(a.shape), pivots.reshape(*batch, k), info.reshape(batch)
+
+
+def _getrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """(LU, pivots, info) of matrices (batch, m, n), each stored column by column; None where NumPy has another BLAS.
+
+    Shape: (b, m, n) -> (b, m, n), (b, min(m, n)) int32, (b,) int32
+    """
+    b, m, n = a.shape
+    if not a.size or b > _MATRICES_A_COLUMN * min(m, n):
+        return None
+    function = _function(a.dtype)
+    if function is None:
+        return None
+    columns = np.array(a.swapaxes(1, 2), order="C")
+    pivots, info = np.empty((b, min(m, n)), np.int64), np.empty(b, np.int64)
+    rows, width = ctypes.c_int64(m), ctypes.c_int64(n)
+    for matrix, places, status in zip(columns, pivots, range(b), strict=True):
+        function(
+            ctypes.byref(rows), ctypes.byref(width), matrix.ctypes.data, ctypes.byref(rows), places.ctypes.data,
+            info[status:].ctypes.data,
+        )  # fmt: skip
+    return columns.swapaxes(1, 2), pivots.astype(np.int32), info.astype(np.int32)
+
+
+@made_once
+def _function(dtype: np.dtype) -> Any:
+    """getrf for a type, with integers of 64 bits, found through the extension of NumPy's that is linked with it."""
+    letter = _LETTERS.get(dtype)
+    library = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
+    name = f"scipy_{letter}getrf_64_"
+    if letter is None or not hasattr(library, name):
+        return None
+    function = getattr(library, name)
+    function.argtypes = [ctypes.c_void_p] * 6
+    function.restype = None
+    return function
 
 
 def _count(shape):

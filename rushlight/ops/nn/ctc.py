@@ -208,17 +208,39 @@ def _labels(targets: np.ndarray, sizes: np.ndarray, blank: int, classes: int) ->
     return labels
 
 
-def _log_sum(*terms: np.ndarray) -> np.ndarray:
-    """log(exp(x) + exp(y) + ...), -inf for terms that all are."""
-    most = terms[0]
-    for x in terms[1:]:
-        most = np.maximum(most, x)
+def _log_sum(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """log(exp(x) + exp(y)), -inf where both are."""
+    most = np.maximum(x, y)
     most = np.where(np.isneginf(most), 0, most)
     with np.errstate(divide="ignore"):
-        total = np.exp(terms[0] - most)
-        for x in terms[1:]:
-            total += np.exp(x - most)
-        return np.log(total, total) + most
+        return np.log(np.exp(x - most) + np.exp(y - most)) + most
+
+
+class _LogSum:
+    """log(exp(x) + exp(y) + exp(z)) of three arrays (N, L), -inf where all are; z counts only where `counts`.
+
+    Its memory serves every step of time.
+    """
+
+    def __init__(self, counts: np.ndarray, kind: np.dtype):
+        self._terms = np.empty((3, *counts.shape), kind)
+        self._most: Any = np.empty(counts.shape, kind)
+        self._sum: Any = np.empty(counts.shape, kind)
+        self._left_out = np.where(counts, 0, -np.inf).astype(kind)
+        self._lowest = np.array(np.finfo(kind).min, kind)
+
+    def __call__(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """In memory that the next call writes to. Warnings of log(0) are the caller's."""
+        terms, most, total = self._terms, self._most, self._sum
+        terms[0], terms[1] = x, y
+        np.add(z, self._left_out, terms[2])
+        np.maximum.reduce(terms, 0, None, most)
+        np.maximum(most, self._lowest, out=most)  # a finite number, from which -inf stays as far
+        np.subtract(terms, most, terms)
+        np.exp(terms, terms)
+        np.add.reduce(terms, 0, None, total)
+        np.log(total, total)
+        return np.add(total, most, total)
 
 
 def _alpha(ways: _Ways) -> np.ndarray:
@@ -226,10 +248,11 @@ def _alpha(ways: _Ways) -> np.ndarray:
     padded = np.full((steps, n, places + 2), -np.inf, ways.emit.dtype)  # two places that nothing comes from
     alpha = padded[:, :, 2:]
     alpha[0, :, :2] = ways.emit[0, :, :2]
-    for t in range(1, steps):
-        before = padded[t - 1]
-        far = np.where(ways.skip, before[:, :-2], -np.inf)
-        np.add(_log_sum(before[:, 2:], before[:, 1:-1], far), ways.emit[t], alpha[t])
+    log_sum = _LogSum(ways.skip, ways.emit.dtype)
+    with np.errstate(divide="ignore"):
+        for t in range(1, steps):
+            before = padded[t - 1]
+            np.add(log_sum(before[:, 2:], before[:, 1:-1], before[:, :-2]), ways.emit[t], alpha[t])
     return np.ascontiguousarray(alpha)
 
 
@@ -243,10 +266,13 @@ def _share(ways: _Ways, alpha: np.ndarray, loss: np.ndarray) -> np.ndarray:
     end[rows, 2 * ways.sizes] = 0
     end[rows[ways.sizes > 0], 2 * ways.sizes[ways.sizes > 0] - 1] = 0
     share = alpha + loss[:, None]
-    for t in range(steps - 1, -1, -1):
-        far = np.where(skip, beta[:, 2:], -np.inf)
-        onward = _log_sum(beta[:, :-2], beta[:, 1:-1], far)
-        onward = np.where((ways.steps == t + 1)[:, None], end, onward)
-        share[t] += onward
-        np.add(onward, ways.emit[t], beta[:, :-2])
+    log_sum = _LogSum(skip, ways.emit.dtype)
+    with np.errstate(divide="ignore"):
+        for t in range(steps - 1, -1, -1):
+            onward = log_sum(beta[:, :-2], beta[:, 1:-1], beta[:, 2:])
+            ends = ways.steps == t + 1
+            if ends.any():
+                onward[ends] = end[ends]
+            share[t] += onward
+            np.add(onward, ways.emit[t], beta[:, :-2])
     return np.exp(share, share)

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.dispatch.op import binary, composite, primitive
 from ...core.dispatch.scalars import python_number
 from ...core.dispatch.slow_path import write_out
-from ..pointwise.building_blocks import F32, F64, MANY, ONE32, ONE64, dense, in_single, pieced, rounded_as, widened
+from ..pointwise.building_blocks import F32, F64, ONE32, ONE64, SOME, dense, in_single, pieced, rounded_as, widened
 from ..pointwise.choice import where
 from ..special.error_functions import erf_of
 from ..special.logistic import sigmoid_of
@@ -181,7 +181,7 @@ def _softplus_of(x, beta, limit):
     return np.maximum(r, x)  # beyond the limit r is constant; below it softplus is above the input, by 2e-9 at 20
 
 
-@primitive(public=False, name="mish", jit_min_elements=MANY)
+@primitive(public=False, name="mish", jit_min_elements=SOME)
 def _mish(input, /):
     floats_only(input, "mish_cpu")
     return _mish_of(input)
@@ -223,7 +223,7 @@ def mish(input, inplace=False):
 mish_ = inplace_of(_mish)
 
 
-@primitive(public=False, name="softplus", jit_min_elements=MANY)
+@primitive(public=False, name="softplus", jit_min_elements=SOME)
 def _softplus(input, /, beta, threshold):
     floats_only(input, "softplus_cpu")
     return _softplus_of(input, python_number(beta), python_number(threshold))
@@ -252,7 +252,7 @@ def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     return result if out is None else write_out("softplus", (input,), result, out)
 
 
-@primitive(public=False, name="log_sigmoid", jit_min_elements=MANY, node="LogSigmoidBackward0")
+@primitive(public=False, name="log_sigmoid", jit_min_elements=SOME, node="LogSigmoidBackward0")
 def _log_sigmoid(input, /):
     floats_only(input, "log_sigmoid_cpu")
     return dense(_log_sigmoid_of(input))

@@ -13,14 +13,14 @@ import numpy as np
 
 from ...core.dispatch import number_first
 from ...core.dispatch.inplace import accept_inplace, write
-from ...core.dispatch.op import binary, composite, primitive, unary
+from ...core.dispatch.op import SCALAR_ROW, binary, composite, primitive, unary
 from ...core.dispatch.scalars import exact, number_as
 from ...core.dispatch.slow_path import common_type, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.tensor import Tensor, constant
-from .building_blocks import F32, F64, MANY, conjugate, in_order_of, widened, zero_rule
+from .building_blocks import F32, F64, conjugate, in_order_of, widened, zero_rule
 from .checks import check_bool, not_implemented, refuse_bool, tensors_only
 from .multiply_add import multiply_add
 
@@ -337,10 +337,11 @@ floor_divide = binary(
     node="NotImplemented",
     unrounded="other",
     numbers=True,
+    **SCALAR_ROW,
 )
 _div_floor = binary(
     "div.floor", _floor_quotient, zero_rule, zero_rule, "The quotient rounded down.", export=False,
-    inplace=False, node="DivBackward2", unrounded="other", numbers=True,
+    inplace=False, node="DivBackward2", unrounded="other", numbers=True, **SCALAR_ROW,
 )  # fmt: skip
 _div_trunc = binary(
     "div.trunc", _trunc_quotient, zero_rule, zero_rule, "The quotient rounded to zero.", export=False,
@@ -451,7 +452,7 @@ remainder = binary(
     >>> remainder(tensor([7, -7]), 3)
     tensor([1, 2])
     """, operator="mod", node="RemainderBackward1", number_nodes=("RemainderBackward0", "NotImplemented"),
-    jit_min_elements=MANY,
+    **SCALAR_ROW,
 )  # fmt: skip
 fmod = binary(
     "fmod", _fmod, lambda g: g, lambda g, x, y: -g * _div_trunc(x, y),
@@ -459,7 +460,7 @@ fmod = binary(
 
     >>> fmod(tensor([7, -7]), 3)
     tensor([ 1, -1])
-    """, node="FmodBackward1", number_nodes=("FmodBackward0",),
+    """, node="FmodBackward1", number_nodes=("FmodBackward0",), **SCALAR_ROW,
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from ...core.dispatch.inplace import write
-from ...core.dispatch.op import NEVER, binary, composite, primitive, unary
+from ...core.dispatch.op import FUNCTION_ROW, SCALAR_ROW, SVML_ROW, binary, composite, primitive, unary
 from .building_blocks import (
     MANY,
     conjugate,
@@ -180,6 +180,7 @@ exp = unary(
     >>> exp(tensor([0.0, 1.0, -float("inf")]))
     tensor([1.0000, 2.7183, 0.0000])
     """,
+    **FUNCTION_ROW,
 )
 exp2 = unary(
     "exp2",
@@ -190,6 +191,7 @@ exp2 = unary(
     >>> exp2(tensor([0.0, 1.0, 3.0]))
     tensor([1., 2., 8.])
     """,
+    **FUNCTION_ROW,
 )
 expm1 = unary(
     "expm1",
@@ -200,6 +202,7 @@ expm1 = unary(
     >>> expm1(tensor([0.0, 1e-10]))
     tensor([0.0000e+00, 1.0000e-10])
     """,
+    **FUNCTION_ROW,
 )
 log = unary(
     "log",
@@ -210,6 +213,7 @@ log = unary(
     >>> log(tensor([1.0, 10.0, 0.0]))
     tensor([0.0000, 2.3026,   -inf])
     """,
+    **FUNCTION_ROW,
 )
 log2 = unary(
     "log2",
@@ -220,7 +224,7 @@ log2 = unary(
     >>> log2(tensor([1.0, 8.0]))
     tensor([0., 3.])
     """,
-    jit_min_elements=NEVER,
+    **SVML_ROW,
 )
 log10 = unary(
     "log10",
@@ -231,6 +235,7 @@ log10 = unary(
     >>> log10(tensor([1.0, 2.0]))
     tensor([0.0000, 0.3010])
     """,
+    **FUNCTION_ROW,
 )
 log1p = unary(
     "log1p",
@@ -241,6 +246,7 @@ log1p = unary(
     >>> log1p(tensor([0.0, 1e-10]))
     tensor([0.0000e+00, 1.0000e-10])
     """,
+    **FUNCTION_ROW,
 )
 
 
@@ -263,7 +269,7 @@ logaddexp = binary(
 
     >>> logaddexp(tensor([1000.0, 0.0]), tensor([1000.0, 0.0]))
     tensor([1.0007e+03, 6.9315e-01])
-    """, inplace=False, jit_min_elements=MANY,
+    """, inplace=False, **SCALAR_ROW,
 )  # fmt: skip
 logaddexp2 = binary(
     "logaddexp2", of_arrays(for_types("fV", "logaddexp2_cpu", np.logaddexp2)), lambda g, x, y: g / (1 + (y - x).exp2()), lambda g, x, y: g / (1 + (x - y).exp2()),
@@ -288,6 +294,7 @@ sin = unary(
     >>> sin(tensor([0.0, 1.57079633]))
     tensor([0., 1.])
     """,
+    **FUNCTION_ROW,
 )
 cos = unary(
     "cos",
@@ -298,6 +305,7 @@ cos = unary(
     >>> cos(tensor([0.0, 3.14159265]))
     tensor([ 1., -1.])
     """,
+    **FUNCTION_ROW,
 )
 tan = unary(
     "tan",
@@ -308,6 +316,7 @@ tan = unary(
     >>> tan(tensor([0.0, 0.78539816]))
     tensor([0., 1.])
     """,
+    **FUNCTION_ROW,
 )
 asin = unary(
     "asin",
@@ -319,7 +328,7 @@ asin = unary(
     tensor([ 0.0000,  1.5708, -1.5708])
     """,
     aliases=("arcsin",),
-    jit_min_elements=NEVER,
+    **SVML_ROW,
 )
 acos = unary(
     "acos",
@@ -331,7 +340,7 @@ acos = unary(
     tensor([0.0000, 1.5708, 3.1416])
     """,
     aliases=("arccos",),
-    jit_min_elements=NEVER,
+    **SVML_ROW,
 )
 atan = unary(
     "atan",
@@ -343,7 +352,7 @@ atan = unary(
     tensor([0.0000, 0.7854, 1.5708])
     """,
     aliases=("arctan",),
-    jit_min_elements=NEVER,
+    **SVML_ROW,
 )
 sinh = unary(
     "sinh",
@@ -354,6 +363,7 @@ sinh = unary(
     >>> sinh(tensor([0.0, 1.0]))
     tensor([0.0000, 1.1752])
     """,
+    **FUNCTION_ROW,
 )
 cosh = unary(
     "cosh",
@@ -364,6 +374,7 @@ cosh = unary(
     >>> cosh(tensor([0.0, 1.0]))
     tensor([1.0000, 1.5431])
     """,
+    **FUNCTION_ROW,
 )
 
 
@@ -382,6 +393,7 @@ tanh = unary(
     tensor([-1.0000,  0.0000,  0.7616])
     """,
     functional=True,
+    **FUNCTION_ROW,
 )
 asinh = unary(
     "asinh", np.arcsinh, lambda g, x: g * conjugate((x * x + 1).rsqrt()), """The inverse hyperbolic sine of each element.
@@ -390,6 +402,7 @@ asinh = unary(
     tensor([0.0000, 0.8814])
     """,
     aliases=("arcsinh",),
+    **FUNCTION_ROW,
 )  # fmt: skip
 acosh = unary(
     "acosh", np.arccosh, lambda g, x: g * conjugate((x - 1).rsqrt() * (x + 1).rsqrt() if x.is_complex() else (x * x - 1).rsqrt()), """The inverse hyperbolic cosine of each element; nan below 1.
@@ -398,6 +411,7 @@ acosh = unary(
     tensor([0.0000, 1.3170,    nan])
     """,
     aliases=("arccosh",),
+    **FUNCTION_ROW,
 )  # fmt: skip
 atanh = unary(
     "atanh",
@@ -409,6 +423,7 @@ atanh = unary(
     tensor([0.0000, 0.5493,    inf])
     """,
     aliases=("arctanh",),
+    **FUNCTION_ROW,
 )
 
 
@@ -425,7 +440,7 @@ atan2 = binary(
 
     >>> atan2(tensor([1.0, -1.0]), tensor([1.0, -1.0]))
     tensor([ 0.7854, -2.3562])
-    """, promote="float", aliases=("arctan2",),
+    """, promote="float", aliases=("arctan2",), **FUNCTION_ROW,
 )  # fmt: skip
 hypot = binary(
     "hypot", of_arrays(for_types("fV", "hypot_cpu", np.hypot)), lambda g, x, out: g * (x / out), lambda g, y, out: g * (y / out),
@@ -433,7 +448,7 @@ hypot = binary(
 
     >>> hypot(tensor([3.0]), tensor([4.0]))
     tensor([5.])
-    """,
+    """, **SCALAR_ROW,
 )  # fmt: skip
 tensors_only(atan2, 0, 1)
 tensors_only(hypot, 0, 1)

@@ -12,7 +12,7 @@ from ...core.dispatch.slow_path import number_in, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as, written_as
 from ...core.tensor.tensor import Tensor, type_word
-from .building_blocks import F32, F64, MANY, in_order_of, zero_where
+from .building_blocks import F32, F64, SOME, in_order_of, zero_where
 from .choice import of_common_type
 
 
@@ -39,7 +39,7 @@ def _cast_for(x, low, high):
     return (x if result is d else x.astype(result.numpy)), result
 
 
-@primitive(public=False, name="clamp", node="ClampBackward1", inplace=False, jit_min_elements=MANY)
+@primitive(public=False, name="clamp", node="ClampBackward1", inplace=False, jit_min_elements=SOME)
 def _clamp_scalar(input, /, min, max):
     d, min, max = input.dtype, python_number(min), python_number(max)
     if min is None and max is None:

@@ -16,6 +16,7 @@ from .matmul import (
     gram,
     linear_plain,
     matmul,
+    mm,
     mv,
     outer,
     product,
@@ -39,6 +40,15 @@ def _blend(input, r, beta, alpha):
     if beta == 0:
         return r
     return np.add(r, input if beta == 1 else input * r.dtype.type(beta), r)
+
+
+def _of_matrices(x, y):
+    """x @ y as `mm` has it: large products on all cores."""
+    return mm.record.kernel(x, y) if type(x) is np.ndarray else folded(x, y)
+
+
+def _of_batches(x, y):
+    return bmm.record.kernel(x, y) if type(x) is np.ndarray else product(x, y)
 
 
 def _sum_with(of, input, x, y, beta, alpha):
@@ -76,7 +86,7 @@ def addmm(input, mat1, mat2, /, *, beta=1, alpha=1):
     if mat1.dtype != mat2.dtype:
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {word(input)} and {word(mat2)}")
     refuse_bool(mat1, "addmm_impl_cpu_")
-    return _sum_with(folded, input, mat1, mat2, beta, alpha)
+    return _sum_with(_of_matrices, input, mat1, mat2, beta, alpha)
 
 
 @addmm.vjp("input")
@@ -146,7 +156,7 @@ def baddbmm(input, batch1, batch2, /, *, beta=1, alpha=1):
     torch.Size([5, 2, 4])
     """
     check_batches(batch1, batch2)
-    return _sum_with(product, input, batch1, batch2, beta, alpha)
+    return _sum_with(_of_batches, input, batch1, batch2, beta, alpha)
 
 
 @baddbmm.vjp("input")
@@ -182,7 +192,7 @@ def addbmm(input, batch1, batch2, /, *, beta=1, alpha=1):
     check_batches(batch1, batch2)
     (_, n, _), m = batch1.shape, batch2.shape[2]
     columns = batch1.transpose(1, 0, 2).reshape(n, -1) if batch1.size else batch1.reshape(n, 0)
-    return _sum_with(product, input, columns, batch2.reshape(columns.shape[1], m), beta, alpha)
+    return _sum_with(_of_matrices, input, columns, batch2.reshape(columns.shape[1], m), beta, alpha)
 
 
 @addbmm.vjp("input")

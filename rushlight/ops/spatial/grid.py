@@ -6,6 +6,8 @@ weighted sum of a few elements (`_axis_taps`): one for 'nearest', two for 'bilin
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
 from itertools import product as places
 from math import prod
 from typing import Any
@@ -21,6 +23,7 @@ from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ...core.warn import warn
 from ..creation.spacing import spaced
 from ..index.duplicate_index import add_at
+from ..pointwise.building_blocks import zero_where
 from ..product.matmul import bmm
 from ..shape.concatenate import stack
 from .adaptive_pool import scatter_places, take_places
@@ -76,7 +79,7 @@ def _place_within(c, n, align_corners):
 
 
 def _axis_taps(c, n, mode, padding_mode, align_corners):
-    """For places c in (-1, 1) along an axis of n elements: a list of (element, inside, weight, its slope by c)."""
+    """For places c in (-1, 1) along an axis of n elements: a list of (element, outside, weight, its slope by c)."""
     scale = (n - 1) / 2 if align_corners else n / 2
     at = _place(c, n, align_corners)
     if mode == "bicubic":
@@ -98,20 +101,23 @@ def _axis_taps(c, n, mode, padding_mode, align_corners):
     ]
 
 
+_zero_where = zero_where.record.reference  # 0.5 ns an element, np.where 5
+
+
 def _element(at, n):
-    """(the index of an element, or of some element where it is outside, whether it is inside)."""
-    inside = (at >= 0) & (at < n)
-    return np.where(inside, at, 0).astype(np.int64), inside
+    """(the index of an element, or of some element where it is outside, whether it is outside)."""
+    outside = ~((at >= 0) & (at < n))  # nan is
+    return _zero_where(at, outside).astype(np.int64), outside
 
 
-def _combined(taps, sizes):
-    """For each combination of one tap per axis: (flat index, inside, weights, slopes), the last two with an entry per
+def _combined(taps: Any, sizes: Any) -> Iterator[tuple[Any, Any, list[Any], list[Any]]]:
+    """For each combination of one tap per axis: (flat index, outside, weights, slopes), the last two with an entry per
     axis.
     """
     for chosen in places(*taps):
         flat = sum(index * prod(sizes[i + 1 :]) for i, (index, *_) in enumerate(chosen))
-        inside = np.logical_and.reduce([t[1] for t in chosen])
-        yield flat, inside, [t[2] for t in chosen], [t[3] for t in chosen]
+        outside = functools.reduce(np.logical_or, [t[1] for t in chosen])
+        yield flat, outside, [t[2] for t in chosen], [t[3] for t in chosen]
 
 
 def _taps_of(grid, sizes, mode, padding_mode, align_corners):
@@ -154,9 +160,15 @@ def _grid_sampler(input, grid, /, mode, padding_mode, align_corners):
     n, c, *sizes = input.shape
     x = input.reshape(n, c, prod(sizes))
     out = np.zeros((n, c, prod(grid.shape[1:-1])), input.dtype, like=input)
-    for flat, inside, weights, _ in _combined(_taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
-        weight = np.where(inside, prod(weights), 0)
-        out += np.take_along_axis(x, flat[:, None], 2) * weight[:, None].astype(x.dtype)
+    for flat, outside, weights, _ in _combined(_taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
+        weight = _zero_where(prod(weights), outside).astype(x.dtype, copy=False)
+        if type(x) is not np.ndarray:  # a device's, all at once
+            out += np.take_along_axis(x, flat[:, None], 2) * weight[:, None]
+            continue
+        for image, places_of, w, to in zip(x, flat, weight, out, strict=True):  # 2 ns an element, all at once 9
+            part = image.take(places_of, 1, mode="clip")
+            part *= w
+            to += part
     return out.reshape(n, c, *grid.shape[1:-1])
 
 
@@ -167,10 +179,10 @@ def _grid_sampler_backward(g, input, grid, /, mode, padding_mode, align_corners)
     x, g = input.reshape(n, c, prod(input.shape[2:])), g.reshape(n, c, prod(g.shape[2:]))
     gx, gg = np.zeros_like(x), np.zeros((n, g.shape[2], len(sizes)), grid.dtype, like=x)
     rows, channels = np.arange(n)[:, None, None], np.arange(c)[:, None]
-    for flat, inside, weights, slopes in _combined(_taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
-        weight = np.where(inside, prod(weights), 0)
+    for flat, outside, weights, slopes in _combined(_taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
+        weight = _zero_where(prod(weights), outside)
         add_at(gx, (rows, channels, flat[:, None]), g * weight[:, None].astype(x.dtype))
-        value = np.where(inside, np.add.reduce(g * np.take_along_axis(x, flat[:, None], 2), 1), 0)
+        value = _zero_where(np.add.reduce(g * np.take_along_axis(x, flat[:, None], 2), 1), outside)
         for i, slope in enumerate(slopes):
             others = prod(w for j, w in enumerate(weights) if j != i)
             gg[..., len(sizes) - 1 - i] += value * slope * others
@@ -196,7 +208,7 @@ def _recorded_backward(g, input, grid, mode, padding_mode, align_corners):
     for at in places(*(range(len(t)) for t in numbers)):
         chosen = [numbers[i][t] for i, t in enumerate(at)]
         flat: Any = sum(tap[0] * prod(sizes[i + 1 :]) for i, tap in enumerate(chosen))
-        inside = wrap(np.logical_and.reduce([tap[1] for tap in chosen]).astype(x._array.dtype))
+        inside = wrap((~functools.reduce(np.logical_or, [tap[1] for tap in chosen])).astype(x._array.dtype))
         weights, slopes = zip(*(recorded[i][t] for i, t in enumerate(at)), strict=True)
         index = wrap(np.ascontiguousarray(np.broadcast_to(flat[:, None], (n, c, flat.shape[1]))))
         part = scatter_places(g * (prod(weights) * inside).unsqueeze(1), index, (prod(sizes),))
