@@ -65,11 +65,11 @@ def _zeros(places: np.ndarray, kept: np.ndarray) -> tuple:
 
 
 def _lower(places: np.ndarray, arrays: list, diagonal: int = 0) -> tuple:
-    return _zeros(places, np.tri(*places.shape[-2:], diagonal, bool))
+    return _zeros(places, np.tri(places.shape[-2], places.shape[-1], diagonal, bool))
 
 
 def _upper(places: np.ndarray, arrays: list, diagonal: int = 0) -> tuple:
-    return _zeros(places, ~np.tri(*places.shape[-2:], diagonal - 1, bool))
+    return _zeros(places, ~np.tri(places.shape[-2], places.shape[-1], diagonal - 1, bool))
 
 
 for _op, _places in (
