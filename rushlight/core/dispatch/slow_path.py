@@ -404,13 +404,12 @@ def into_out(record: Op, tensors: tuple, metadata: tuple, out: Any) -> Any:
         metadata = (*metadata[:-1], out.dtype)
     with Off():
         result = call(record, tensors, metadata, None)
-    in_order = None
-    if is_by_element(record) and isinstance(out, Tensor):
 
-        def in_order():
-            by_element(out._array, prepare(record, tensors), lambda part: execute(record, part, metadata))
+    def in_order() -> None:
+        by_element(out._array, prepare(record, tensors), lambda part: execute(record, part, metadata))
 
-    return write_out(record.name, tensors, result, out, record.kind != "general", in_order)
+    ordered_by = in_order if is_by_element(record) and isinstance(out, Tensor) else None
+    return write_out(record.name, tensors, result, out, record.kind != "general", ordered_by)
 
 
 def write_out(
