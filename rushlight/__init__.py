@@ -23,7 +23,7 @@ from .core.tensor.dtype import (
     qint8, qint32, quint8, set_default_dtype, short, uint8, uint16, uint32, uint64,
 )  # fmt: skip
 from .core.tensor.layout import (
-    channels_last, channels_last_3d, contiguous_format, finfo, iinfo, layout, memory_format, per_channel_affine,
+    channels_last, channels_last_3d, contiguous_format, finfo, iinfo, jagged, layout, memory_format, per_channel_affine,
     per_channel_affine_float_qparams, per_channel_symmetric, per_tensor_affine, per_tensor_symmetric, preserve_format, qscheme,
     sparse_coo, sparse_csr, strided,
 )  # fmt: skip
@@ -61,6 +61,7 @@ _LAZY_PACKAGES = {
     "doctor",
     "func",
     "fx",
+    "nested",
     "nn",
     "optim",
     "serialization",

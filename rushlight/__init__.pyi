@@ -56,6 +56,7 @@ from .core.tensor.layout import channels_last_3d as channels_last_3d
 from .core.tensor.layout import contiguous_format as contiguous_format
 from .core.tensor.layout import finfo as finfo
 from .core.tensor.layout import iinfo as iinfo
+from .core.tensor.layout import jagged as jagged
 from .core.tensor.layout import layout as layout
 from .core.tensor.layout import memory_format as memory_format
 from .core.tensor.layout import per_channel_affine as per_channel_affine
@@ -794,6 +795,7 @@ from . import masked as masked
 from . import mps as mps
 from . import mtia as mtia
 from . import multiprocessing as multiprocessing
+from . import nested as nested
 from . import nn as nn
 from . import onnx as onnx
 from . import optim as optim

@@ -11,6 +11,7 @@ import contextvars
 import weakref
 from collections import namedtuple
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .. import ops
@@ -201,11 +202,8 @@ def push_forward(points: tuple, outputs: list[Any], tangents: list[Any]) -> list
         return products
     with enable_grad():
         weights = [ops.zeros_like(outputs[i]).requires_grad_() for i in live]
-        before = _pushing.set(True)
-        try:
+        with pushing():
             rows = gradients([outputs[i] for i in live], points, weights, create_graph=True, allow_unused=True)
-        finally:
-            _pushing.reset(before)
         pairs = [(r, v) for r, v in zip(rows, tangents, strict=True) if r is not None and r.requires_grad]
         if not pairs:
             return products
@@ -230,6 +228,16 @@ def reaches_other(edge: Any, own: set[Any]) -> bool:
                 seen.add(nearer)
                 waiting.append(nearer)
     return False
+
+
+@contextmanager
+def pushing() -> Iterator[None]:
+    """The context of a backward pass that works out tangents, or rows of what forward differentiation gives."""
+    before = _pushing.set(True)
+    try:
+        yield
+    finally:
+        _pushing.reset(before)
 
 
 def is_pushing() -> bool:

@@ -11,12 +11,14 @@ instead of returning zeros.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from .. import ops
 from ..core.dispatch.mode import enable_grad, is_grad_enabled, set_grad_enabled
 from ..core.tensor.tensor import Tensor
 from .backward import grad
+from .forward_ad import Untracked, pushing
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -112,14 +114,21 @@ def jacobian(
     with enable_grad():
         many_in, inputs = _tensors(inputs, "inputs", "jacobian")
         inputs = _leaves(inputs, create_graph)
-        many_out, outputs = _outputs(func(*inputs), "jacobian", strict)
+        forward = Untracked() if strategy == "forward-mode" else None
+        with forward or nullcontext():
+            if forward is not None:
+                forward.follow(inputs)
+            many_out, outputs = _outputs(func(*inputs), "jacobian", strict)
+        if forward is not None:
+            forward.check(outputs)
         if vectorize and strict:
             raise RuntimeError(
                 "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
                 "Please either set `strict=False` or `vectorize=False`."
             )
         if vectorize:
-            blocks = tuple(_batched_rows(out, inputs, create_graph) for out in outputs)
+            with nullcontext() if forward is None else pushing():  # a Function's `jvp` counts, where it has one
+                blocks = tuple(_batched_rows(out, inputs, create_graph) for out in outputs)
         else:
             blocks = tuple(_rows(i, out, inputs, create_graph, strict) for i, out in enumerate(outputs))
     blocks = tuple(_result(row, True, create_graph) for row in blocks)

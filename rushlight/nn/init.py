@@ -132,7 +132,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """
     _require_matrix(tensor)
     with no_grad():
-        return tensor.copy_(ops.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
+        return ops.eye(*tensor.shape, out=tensor)
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:

@@ -13,7 +13,7 @@ from .creation import filled, from_data, ranges
 from .shape import concatenate, copying, diagonal, rearrange, replaced_parts, resize, sequences, slicing, view
 from .reduce import cumulative, extremum, histogram, ordering, reduction, variance
 from .random import gamma, sample
-from .index import index, index_slices, mask, scatter, scatter_reduce, take
+from .index import index, index_slices, mask, scatter, scatter_reduce, shared_places, take
 from .linalg import linalg, low_rank, lu
 from .recurrent import recurrent
 from . import aten_forms, predicates, inplace_names

@@ -378,6 +378,14 @@ def test_functions_of_forward_mode_call_jvp():
     assert rl.func.linearize(square, x)[1](ones).tolist() == [3.0, 6.0]
     assert rl.func.jacfwd(square)(x).tolist() == [[3.0, 0.0], [0.0, 6.0]]
     assert rl.func.grad(lambda x: square(x).sum())(x).tolist() == [100.0, 100.0]
+    functional = rl.autograd.functional
+    forward = functional.jacobian(square, x, strategy="forward-mode", vectorize=True)
+    assert forward.tolist() == [[3.0, 0.0], [0.0, 6.0]]
+    assert functional.jacobian(square, x, vectorize=True).tolist() == [[100.0, 0.0], [0.0, 100.0]]
+    twice = functional.hessian(
+        lambda x: (square(x) * x).sum(), x, vectorize=True, outer_jacobian_strategy="forward-mode"
+    )
+    assert twice.tolist() == [[103.0, 0.0], [0.0, 106.0]]
 
 
 def test_gradcheck_finds_a_wrong_rule_for_forward_mode():

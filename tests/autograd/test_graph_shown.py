@@ -210,3 +210,11 @@ def test_scatter_with_reduce_has_no_gradient(reduce):
 def test_a_remainder_of_a_number_has_no_gradient():
     with pytest.raises(RuntimeError, match="derivative for aten::remainder is not implemented"):
         (2 % torch.ones(3, requires_grad=True)).sum().backward()
+
+
+def test_indices_have_no_edges():
+    x, i = torch.ones(3, 4, requires_grad=True) * 1, torch.tensor([0, 1])
+    assert [n.name() for n, _ in x[i].grad_fn.next_functions] == ["MulBackward0"]
+    assert [n.name() for n, _ in x[:, i].grad_fn.next_functions] == ["MulBackward0"]
+    y = torch.zeros(3, 4).index_put((i,), x[:2])
+    assert [n and n.name() for n, _ in y.grad_fn.next_functions] == [None, "SliceBackward0"]

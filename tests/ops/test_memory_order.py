@@ -47,6 +47,7 @@ def test_results_of_images_lie_in_memory_as_torchs(result, layout):
 
 
 @pytest.mark.parametrize(("start", "write"), MAKER.WRITES, ids=[f"{i}-{w}" for i, (_, w) in enumerate(MAKER.WRITES)])
+@pytest.mark.filterwarnings("ignore:Use of index_")
 def test_writes_over_what_they_read(start, write):
     assert MAKER.written(rushlight, start, write) == ANSWERS["writes"][f"{start}; {write}"]
 
@@ -61,8 +62,19 @@ def test_gradient_of_an_overlapping_copy():
 
 def test_kernels_that_cannot_go_in_order_refuse():
     x = rushlight.arange(12.0).view(4, 3)
-    with pytest.raises(NotImplementedError, match="overlaps it in part"):
-        x[1:, :2].lerp_(x[:-1, :2], 0.5)
+    with pytest.raises(NotImplementedError, match="clone"):
+        rushlight.cumsum(x[:-1, :2], 0, out=x[1:, :2])
+    with pytest.raises(NotImplementedError, match="clone"):
+        x.as_strided((3, 4), (2, 1)).cumsum_(0)
+
+
+def test_writes_at_indices_of_expanded_tensors_warn():
+    x = rushlight.arange(4.0).expand(3, 4)
+    with pytest.warns(UserWarning, match="Use of index_put_ on expanded tensors is deprecated"):
+        x[rushlight.tensor([0, 1])] = 5
+    with pytest.warns(UserWarning, match="Use of index_fill_ on expanded tensors is deprecated"):
+        x.index_fill_(1, rushlight.tensor([1]), 9)
+    assert x.tolist() == [[5, 9, 5, 5]] * 3
 
 
 def test_transforms_have_their_dimensions_last():

@@ -18,21 +18,32 @@ import numpy as np
 
 from .. import own_code
 from ..device import conjugated
-from ..device.buffer import as_array
+from ..device.buffer import Buffer, as_array, outline_of
 from ..device.conjugated import elements_of
 from ..tensor import dtype as dtypes
-from ..tensor.casting import copy_into
 from ..tensor.channels_last import follow_channels
 from ..tensor.column_order import return_columns
 from ..tensor.node import Leaf, Node, Output, show_as
 from ..tensor.placeholder import NoArray, write_without_array
 from ..tensor.storage import LATEST, describe, storage_of, tick, user_line
 from ..tensor.tensor import Tensor, alias, type_word, wrap
+from ..warn import warn
 from . import number_first
 from .docs import of_inplace
 from .extension_points import profiled_pass
 from .mode import State, emit_event, thread
-from .overlap import check_apart, check_disjoint, is_read_again, write_in_order
+from .overlap import (
+    at_places,
+    by_element,
+    check_apart,
+    check_disjoint,
+    is_by_element,
+    is_expanded,
+    is_read_again,
+    out_of_order,
+    shares_places,
+    store,
+)
 from .scalars import number_as
 from .signatures import OfInplace
 from .slow_path import are_operands, call, common_type, execute, finish, number_in, observe, plain, prepare
@@ -81,7 +92,7 @@ def _unary_method(record: Op) -> Any:
             or (state.level == 1 and self._edge is None and (self._view is None or not _is_of_leaf(self._view)))
         ):
             s = self._storage or storage_of(self)
-            if not s.inference and 0 not in a.strides and record.promote != "bool":
+            if not s.inference and (a.flags.forc or not shares_places(a)) and record.promote != "bool":
                 kernel = record.kernel
                 if type(kernel) is np.ufunc:
                     state.run(kernel, a, a)
@@ -126,7 +137,7 @@ def _binary_method(record: Op, careful: Any = None) -> Any:
                 b = other._array
             else:
                 b = None
-            if b is not None and 0 not in a.strides:
+            if b is not None and (a.flags.forc or not shares_places(a)):
                 s = self._storage or storage_of(self)
                 kernel = record.kernel
                 if not s.inference and type(kernel) is np.ufunc and record.promote != "bool":
@@ -155,7 +166,7 @@ def accept_inplace(self: Tensor, x: Tensor | None = None, y: Tensor | None = Non
         or level > 1
         or (level and (self._edge is not None or self._view is not None and _is_of_leaf(self._view)))
         or (d is not F32 and d is not F64)
-        or 0 in a.strides
+        or not (a.flags.forc or not shares_places(a))
         or profiled_pass.value is not None  # whose events are calls of kernels
     ):
         return None
@@ -179,6 +190,14 @@ def accept_inplace(self: Tensor, x: Tensor | None = None, y: Tensor | None = Non
 
 def _is_view_of(x: Tensor, self: Tensor) -> bool:
     return x._storage is not None and x._storage is self._storage and x is not self
+
+
+def check_order(name: str, self: Tensor, other: Any) -> None:
+    """Raise where the order of a write into `self` matters, of which an intermediate result is made that does not keep it."""
+    if isinstance(other, Tensor) and _is_view_of(other, self) and is_read_again(self._array, other._array):
+        raise out_of_order(name)
+    if shares_places(outline_of(self._array)):
+        raise out_of_order(name)
 
 
 def is_written_by(depth: int) -> bool:
@@ -253,7 +272,9 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
         if getattr(t, "_edge", None) is not None:
             recording = True
     try:
-        check_writable(self, state)
+        check_writable(self, state, record.name in _OF_EXPANDED)
+        if record.name in _WARNED and is_expanded(self._array):
+            warn(_DEPRECATED.format(record.name, _WARNED[record.name]))
         arrays = _prepare(record, self, tensors)
         before = self
         if recording and _rule_reads_first(record):
@@ -267,9 +288,10 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
             for t in others:
                 if isinstance(t, Tensor):
                     check_disjoint(self._array, t._array)
-        compute = _compute
+        compute = _compute_in_order if shares_places(outline_of(self._array)) else _compute
         for t in others:
-            if isinstance(t, Tensor) and _is_view_of(t, self) and is_read_again(self._array, t._array):
+            shares = isinstance(t, Tensor) and _is_view_of(t, self)
+            if shares and (is_read_again(self._array, t._array) or record.places is not None):
                 compute = _compute_in_order
         r = compute(record, arrays, metadata, self._array)
     except NoArray as error:
@@ -282,7 +304,9 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
             raise
         return write(record, self, others, numbers)
     if r is not self._array:
-        _store(self, as_array(r))
+        r = as_array(r)
+        _check_stored(self._array, r)
+        store(self._array, r)
     s = storage_of(self)
     s.wrote(state.writer or user_line(2))
     if recording:
@@ -297,6 +321,15 @@ _READS_ELSEWHERE = frozenset({
     "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "put", "scatter", "scatter.reduce", "scatter.value",
     "scatter_add", "scatter_reduce",
 })  # fmt: skip
+
+
+# those that torch lets write to expanded tensors, and about which of them it warns
+_OF_EXPANDED = frozenset({"index_fill", "index_put", "threshold", "tril", "triu"})
+_WARNED = {"index_fill": "tensor[mask] = scalar", "index_put": "tensor[indices] = tensor"}
+_DEPRECATED = (
+    "Use of {}_ on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
+    "applies to advanced indexing e.g. {}"
+)
 
 
 def _rule_reads_first(record: Op) -> bool:
@@ -399,26 +432,28 @@ def _compute(record: Op, arrays: list, metadata: tuple, target: np.ndarray) -> A
 
 
 def _compute_in_order(record: Op, arrays: list, metadata: tuple, target: np.ndarray) -> Any:
-    """The result where the inputs share the memory that is written: element after element, for a NumPy ufunc."""
-    if type(record.kernel) is not np.ufunc or metadata:
-        raise NotImplementedError(
-            f"{record.name}_() of a tensor and a view of the same memory that overlaps it in part: clone() the view first"
-        )
-    write_in_order(record.kernel, target, *arrays)
+    """Write the result where elements of `target` share places, or inputs share its memory: one element after the other."""
+    if not (record.places or is_by_element(record)) or isinstance(target, Buffer):
+        raise out_of_order(f"{record.name}_")
+    own = arrays[0].dtype is target.dtype
+    _check_stored(target, as_array(execute(record, arrays, metadata)))  # raises what is wrong with the arguments
+    if record.places is not None:
+        at_places(target, arrays[1:], lambda places, others: record.places(places, others, *metadata))
+    else:
+        by_element(target, [target if own else arrays[0], *arrays[1:]], lambda part: execute(record, part, metadata))
     return target
 
 
-def _store(self: Tensor, r: np.ndarray) -> None:
-    if r.shape != self._array.shape and np.broadcast_shapes(r.shape, self._array.shape) != self._array.shape:
-        raise RuntimeError(
-            f"output with shape {list(self._array.shape)} doesn't match the broadcast shape {list(r.shape)}"
-        )
-    if r.dtype is not self._array.dtype:
-        result = dtypes.from_numpy(r.dtype)
-        if not dtypes.can_cast(result, self.dtype) and result is not dtypes.int8:  # NumPy's power of booleans
-            words = f"result type {type_word(result)} can't be cast to the desired output type {type_word(self.dtype)}"
-            raise RuntimeError(words)
-    copy_into(self._array, r)
+def _check_stored(target: np.ndarray, r: np.ndarray) -> None:
+    """Raise RuntimeError where a result has another shape or a type that cannot be cast to that of `target`."""
+    if r.shape != target.shape and np.broadcast_shapes(r.shape, target.shape) != target.shape:
+        raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(r.shape)}")
+    if r.dtype is not target.dtype:
+        result, to = dtypes.from_numpy(r.dtype), dtypes.from_numpy(target.dtype)
+        if not dtypes.can_cast(result, to) and result is not dtypes.int8:  # NumPy's power of booleans
+            raise RuntimeError(
+                f"result type {type_word(result)} can't be cast to the desired output type {type_word(to)}"
+            )
 
 
 # ---------------------------------------------------------------------------------------------- history
@@ -560,6 +595,7 @@ __all__ = [
     "accept_inplace",
     "alias",
     "call",
+    "check_order",
     "check_writable",
     "describe",
     "make_inplace",

@@ -84,7 +84,7 @@ class Op:
     __slots__ = (
         "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "function", "host_indices", "inplace",
         "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "large", "name", "node", "number_first", "number_nodes", "numbers", "out", "outputs",
-        "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "unrounded", "view",
+        "places", "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "unrounded", "view",
     )  # fmt: skip
 
     def __init__(
@@ -150,6 +150,7 @@ class Op:
         self.unrounded = unrounded
         self.signature = entry.Signature(kernel) if self.kind == "general" else entry.POINTWISE[self.kind]
         self.lacks = lacking(name)
+        self.places: Callable | None = None  # where it writes in place, for a tensor whose elements share memory
         self.checks: list[Callable] = []  # `checks.guard` adds them: they raise torch's errors, given the operands
         self.rules: dict[str | None, Callable] = rules or {}
         self.node = node or node_name(name)

@@ -1,34 +1,63 @@
-"""Writing into memory that the same call reads, such as `x[:, 1:] = x[:, :-1]`.
+"""Writing into memory that the same call reads, such as `x[:, 1:] = x[:, :-1]`, or in which elements share a place.
 
-torch refuses it where both tensors fill their memory without gaps. Elsewhere it does not look, and goes through the
-elements in the order of the written tensor's memory: what was written before is read again.
+torch refuses it where both tensors fill their memory without gaps, and where a tensor was expanded. Elsewhere, as with
+the windows that `as_strided` and `unfold` show, it does not look, and goes through the elements in the order of the
+memory: what was written before is read again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
-from ..device.buffer import Buffer, outline_of
+from ..device.buffer import Buffer, as_array, outline_of
+from ..tensor.casting import castable, copy_into, innermost_first
+from ..tensor.storage import address_of
+
+if TYPE_CHECKING:
+    from .op import Op
 
 _BLOCK_BYTES = 64  # what torch's copy reads before it writes, in a row without gaps (measured with 2.13 on x86)
 
 
 def check_apart(out: np.ndarray) -> None:
-    """Raise RuntimeError where two elements of `out` share one place, as in an expanded tensor."""
-    if (
-        0 in out.strides
-        and out.size
-        and any(stride == 0 and n > 1 for stride, n in zip(out.strides, out.shape, strict=True))
-    ):
+    """Raise RuntimeError where `out` is an expanded tensor, whose elements share places."""
+    if is_expanded(out):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
         )
+
+
+def is_expanded(a: np.ndarray) -> bool:
+    """Whether an array repeats elements along a dimension, as `expand` makes it."""
+    return (
+        0 in a.strides
+        and a.size > 0
+        and any(not stride and n > 1 for stride, n in zip(a.strides, a.shape, strict=True))
+    )
+
+
+def shares_places(a: Any) -> bool:
+    """Whether two elements of `a` may be at one place in memory: those of an array that is expanded, or shows windows.
+
+    The dimensions of all others can be ordered so that each steps over what those before it cover.
+    """
+    if a.flags.forc or not a.size:
+        return False
+    strides, shape = a.strides, a.shape
+    if len(shape) == 2 and strides[0] >= strides[1] * shape[1] and strides[1] > 0:
+        return False  # rows of a matrix with gaps, the usual case
+    reach = a.itemsize
+    for stride, n in sorted((abs(stride), n) for stride, n in zip(strides, shape, strict=True) if n != 1):
+        if stride < reach:
+            return True
+        reach = stride * (n - 1) + reach
+    return False
 
 
 def is_read_again(out: np.ndarray, x: np.ndarray) -> bool:
@@ -84,16 +113,76 @@ def _is_dense(a: np.ndarray) -> bool:
 
 
 def write_in_order(function: Callable, out: np.ndarray, *sources: Any) -> None:
-    """`out[...] = function(*sources)`, element after element in the order of `out`'s memory."""
+    """`out[...] = function(*sources)`, element after element in the order in which torch goes through them."""
     if isinstance(out, Buffer):
         return out.backend.apply(write_in_order, (function, out, *sources), {})
     with np.errstate(all="ignore"):
         _in_order(function, *_rows([out, *(np.broadcast_to(x, out.shape) for x in sources)]))
 
 
+# operators of single elements that are no rows of the table of unary and binary ones
+_BY_ELEMENT = frozenset({
+    "add.scaled", "addcdiv", "addcmul", "celu", "clamp", "clamp.tensor", "clamp_max", "clamp_min", "elu", "hardshrink",
+    "hardsigmoid", "hardswish", "hardtanh", "heaviside", "leaky_relu", "lerp.scalar", "lerp.tensor", "logit", "masked_fill",
+    "mish", "nan_to_num", "polygamma", "pow.scalar", "pow.tensor", "round", "silu", "sub.scaled", "threshold",
+})  # fmt: skip
+
+
+def is_by_element(record: Op) -> bool:
+    """Whether an operator's results depend on one element of each input."""
+    return record.kind != "general" or record.name in _BY_ELEMENT
+
+
+def out_of_order(name: str) -> NotImplementedError:
+    """The error of an operator whose order of reading and writing is not followed here."""
+    return NotImplementedError(
+        f"{name}() into a tensor whose elements share memory with each other or with another input: clone() it first"
+    )
+
+
+def store(out: np.ndarray, a: Any) -> None:
+    """`out[...] = a`, cast; where elements of `out` share places, the last in torch's order stays."""
+    if isinstance(out, np.ndarray) and shares_places(out):
+        write_in_order(np.asarray, out, castable(as_array(a), out.dtype))
+    else:
+        copy_into(out, a)
+
+
+def by_element(target: np.ndarray, arrays: list, compute: Callable) -> None:
+    """`target[...] = compute(arrays)` of a function of single elements, in torch's order; numbers stay as they are."""
+    given = [i for i, a in enumerate(arrays) if isinstance(a, np.ndarray)]
+
+    def part(*blocks: np.ndarray) -> Any:
+        whole = list(arrays)
+        for i, block in zip(given, blocks, strict=True):
+            whole[i] = block
+        return castable(compute(whole), target.dtype)
+
+    write_in_order(part, target, *(arrays[i] for i in given))
+
+
+def at_places(target: np.ndarray, arrays: list, find: Callable) -> None:
+    """Write at named places of a tensor whose elements share memory, one after the other.
+
+    find: from the place of each element and the arrays, the places written, the values, and the ufunc that joins each value
+    with what is there, or None.
+    """
+    item = target.itemsize
+    places = np.zeros((), np.int64)
+    for n, stride in zip(target.shape, target.strides, strict=True):
+        places = places[..., None] + np.arange(n, dtype=np.int64) * (stride // item)
+    memory = as_strided(target, (int(places.max(initial=-1)) + 1,), (item,))
+    where, values, join = find(places, arrays)
+    values = np.broadcast_to(np.asarray(values, None if isinstance(values, np.ndarray) else target.dtype), where.shape)
+    with np.errstate(all="ignore"):
+        for i in np.ndindex(where.shape):  # values may be read from the memory itself
+            k = where[i]
+            memory[k] = values[i] if join is None else join(memory[k], values[i])
+
+
 def _rows(arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """The arrays with the dimensions in the order of the first one's memory, those that continue each other joined."""
-    order = sorted(range(arrays[0].ndim), key=lambda dim: -arrays[0].strides[dim])
+    """The arrays with the dimensions in the order of torch's iteration, those that continue each other joined."""
+    order = innermost_first(arrays[0].shape, [a.strides for a in arrays])[::-1]
     shape, strides = [], []
     for dim in order:
         n, steps = arrays[0].shape[dim], [a.strides[dim] for a in arrays]
@@ -108,15 +197,36 @@ def _rows(arrays: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def _in_order(function: Callable, out: np.ndarray, *sources: np.ndarray) -> None:
-    if out.ndim == 0 or not any(np.may_share_memory(out, x) for x in sources):
-        out[...] = function(*sources)
-    elif out.ndim > 1:
+    if not out.size:
+        return
+    if out.ndim > 1:
+        if _in_any_order(out, sources):
+            out[...] = function(*sources)
+            return
         for i in range(len(out)):
             _in_order(function, out[i], *(x[i] for x in sources))
-    else:
-        contiguous = all(x.strides[0] == x.itemsize for x in (out, *sources))
-        step = _BLOCK_BYTES // out.itemsize if contiguous else 1
-        whole = len(out) - len(out) % step
-        for i in (*range(0, whole, step), *range(whole, len(out))):
-            part = slice(i, i + (step if i < whole else 1))
-            out[part] = function(*(x[part] for x in sources))
+        return
+    if out.ndim == 0 or not any(_reads_from(out, x) for x in sources):
+        out[...] = function(*sources)
+        return
+    step = _BLOCK_BYTES // out.itemsize if _is_vectorized(out, sources) else 1
+    whole = len(out) - len(out) % step
+    for i in (*range(0, whole, step), *range(whole, len(out))):
+        part = slice(i, i + (step if i < whole else 1))
+        out[part] = function(*(x[part] for x in sources))
+
+
+def _is_vectorized(out: np.ndarray, sources: tuple[np.ndarray, ...]) -> bool:
+    """Whether torch reads a block of a row before it writes: rows without gaps, of which one may be a single value."""
+    gaps = [x for x in (out, *sources) if x.strides[0] != x.itemsize]
+    return not gaps or (len(gaps) == 1 and gaps[0] is not out and not gaps[0].strides[0])
+
+
+def _in_any_order(out: np.ndarray, sources: tuple[np.ndarray, ...]) -> bool:
+    return not shares_places(out) and not any(_reads_from(out, x) for x in sources)
+
+
+def _reads_from(out: np.ndarray, x: np.ndarray) -> bool:
+    """Whether `x` has elements of `out` at other positions than their own."""
+    same = out.strides == x.strides and address_of(out) == address_of(x)
+    return not same and np.may_share_memory(out, x)

@@ -7,16 +7,17 @@ an operator.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..device import conjugated
 from ..device.backend import backend_of, operands
-from ..device.buffer import as_array
+from ..device.buffer import as_array, outline_of
 from ..device.conjugated import is_conjugated, view_of
 from ..tensor import dtype as dtypes
-from ..tensor.casting import cast, copy_into, dense_like, ordered
+from ..tensor.casting import cast, dense_like, ordered
 from ..tensor.dtype import c_word
 from ..tensor.node import Leaf, Output
 from ..tensor.placeholder import call_without_array
@@ -29,7 +30,16 @@ from .autocast import Off
 from .errors import argument_type, explain
 from .extension_points import pack_saved, trace_results
 from .mode import emit_event, in_kernel, thread
-from .overlap import check_apart, is_read_again
+from .overlap import (
+    by_element,
+    check_apart,
+    check_disjoint,
+    is_by_element,
+    is_read_again,
+    out_of_order,
+    shares_places,
+    store,
+)
 from .return_types import of_out
 from .scalars import number_as
 from .torch_kernels import error_of, kernel_word, lacks
@@ -394,13 +404,21 @@ def into_out(record: Op, tensors: tuple, metadata: tuple, out: Any) -> Any:
         metadata = (*metadata[:-1], out.dtype)
     with Off():
         result = call(record, tensors, metadata, None)
-    return write_out(record.name, tensors, result, out, record.kind != "general")
+
+    def in_order() -> None:
+        by_element(out._array, prepare(record, tensors), lambda part: execute(record, part, metadata))
+
+    ordered_by = in_order if is_by_element(record) and isinstance(out, Tensor) else None
+    return write_out(record.name, tensors, result, out, record.kind != "general", ordered_by)
 
 
-def write_out(name: str, inputs: tuple, result: Any, out: Any, by_element: bool = False) -> Any:
+def write_out(
+    name: str, inputs: tuple, result: Any, out: Any, elementwise: bool = False, in_order: Callable | None = None
+) -> Any:
     """Copy `result` into the tensor (or tuple of tensors) `out`, which is resized where its shape differs.
 
-    by_element: of an operator that torch runs element by element, which looks at the memory of `out` before that.
+    elementwise: of an operator that torch runs element by element, which looks at the memory of `out` before that.
+    in_order: computes into `out` element after element, where what it reads is in the memory that it writes.
     """
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
@@ -421,15 +439,21 @@ def write_out(name: str, inputs: tuple, result: Any, out: Any, by_element: bool 
         if isinstance(t, Tensor) and t._storage is storage and not written_last:
             _check_reading(name, result, out, t)
     resized = out._array.shape != result._array.shape
-    if resized and (by_element or name in _BROADCAST or name in _CHECKED_FIRST) and not written_last:
+    if resized and (elementwise or name in _BROADCAST or name in _CHECKED_FIRST) and not written_last:
         _check_memory(out, inputs, storage)
     if resized:
         resize_out(out, result._array)
     if written_last:
         check_apart(out._array)
+        in_order = None
+    elif not (read_again := _check_memory(out, inputs, storage)) and not shares_places(outline_of(out._array)):
+        in_order = None
+    elif in_order is None and (read_again or name not in _BROADCAST):
+        raise out_of_order(name)
+    if in_order is not None:
+        in_order()
     else:
-        _check_memory(out, inputs, storage)
-    copy_into(out._array, result._array)
+        store(out._array, result._array)
     storage.wrote(f"{name}(out=...)")
     if thread.state.level > 1:
         emit_event("wrote", out, result._array, (result,))
@@ -448,21 +472,24 @@ _BROADCAST = frozenset({
 _CHECKED_FIRST = frozenset({"index_select", "outer", "take"})  # so do these, as does all in `_BROADCAST`
 
 
-def _check_memory(out: Tensor, inputs: tuple, storage: Any) -> None:
-    """Raise RuntimeError where two elements of `out` share a place, or it overlaps what is read in a way torch refuses."""
+def _check_memory(out: Tensor, inputs: tuple, storage: Any) -> bool:
+    """Whether `out` is written over what is still to be read.
+
+    Raises RuntimeError where two elements of `out` share a place, or it overlaps what is read in a way torch refuses.
+    """
     check_apart(out._array)
-    for t in inputs:
-        if isinstance(t, Tensor) and t is not out and t._storage is storage:
-            is_read_again(out._array, t._array)
+    again = [
+        is_read_again(out._array, t._array)
+        for t in inputs
+        if isinstance(t, Tensor) and t is not out and t._storage is storage
+    ]
+    return any(again)
 
 
 def _check_reading(name: str, result: Tensor, out: Tensor, t: Tensor) -> None:
     """Raise RuntimeError where torch does not let an operator write to an input `t`."""
-    if name in _NOT_ONTO and out._array.size and t._array.size and np.may_share_memory(out._array, t._array):
-        raise RuntimeError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-            "location. Please clone() the tensor before performing the operation."
-        )
+    if name in _NOT_ONTO and out._array.size:
+        check_disjoint(out._array, t._array)
     shape = result._array.shape
     if t is out and name in _BROADCAST and out._array.shape != shape:
         raise RuntimeError(f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}")

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..dispatch.overlap import shares_places
+from .storage import storage_of, user_line
 from .tensor import Tensor, type_word, wrap
 
 __all__ = ["apply_", "map2_", "map_"]
@@ -34,12 +36,26 @@ def _replace(name: str, self: Tensor, others: tuple[Tensor, ...], function: Call
         if t.dtype is not self.dtype:
             words = f"torch.{type_word(self.dtype)}Tensor", f"torch.{type_word(t.dtype)}Tensor"
             raise TypeError(f"{name}: expected {words[0]} for 'other' (got {words[1]})")
-    columns = [t.expand(self.shape)._array.ravel().tolist() for t in (self, *others)]  # type: ignore[attr-defined]
     if not callable(function):
         raise TypeError(f"'{type(function).__name__}' object is not callable")
     cast = _cast(self)
+    if _in_turn(self, others):
+        rows = [t.expand(self.shape)._array for t in (self, *others)]  # type: ignore[attr-defined]
+        for i in np.ndindex(self.shape):
+            self._array[i] = cast(function(*(row[i].item() for row in rows)))
+        storage_of(self).wrote(user_line(2))
+        return self
+    columns = [t.expand(self.shape)._array.ravel().tolist() for t in (self, *others)]  # type: ignore[attr-defined]
     values = [cast(function(*row)) for row in zip(*columns, strict=True)]
     return self.copy_(wrap(np.array(values, self._array.dtype).reshape(self._array.shape)))  # type: ignore[attr-defined]
+
+
+def _in_turn(self: Tensor, others: tuple[Tensor, ...]) -> bool:
+    """Whether an element may be read after another that shares its memory was written."""
+    a = self._array
+    if type(a) is not np.ndarray:
+        return False
+    return shares_places(a) or any(np.may_share_memory(a, t._array) for t in others)
 
 
 def _cast(self: Tensor) -> Callable:

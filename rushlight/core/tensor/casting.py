@@ -119,7 +119,7 @@ def dense_like(a: np.ndarray, dtype: Any = None) -> np.ndarray:
         return a.backend.apply(dense_like, (a, dtype), {})
     if 0 not in a.strides:
         return np.empty_like(a, dtype=dtype, subok=False)
-    order = _innermost_first(a.shape, [a.strides])[::-1]
+    order = innermost_first(a.shape, [a.strides])[::-1]
     out = np.empty([a.shape[dim] for dim in order], a.dtype if dtype is None else dtype)
     return out.transpose(sorted(range(a.ndim), key=order.__getitem__))
 
@@ -135,7 +135,7 @@ def ordered_as_all(r: np.ndarray, operands: Sequence[np.ndarray]) -> np.ndarray:
     """A fresh result of operands that are broadcast, in the order in memory that torch gives to it."""
     if all(a.flags.c_contiguous for a in operands):
         return np.ascontiguousarray(r)
-    return _laid(r, _innermost_first(r.shape, [_broadcast_strides(a, r.shape) for a in operands])[::-1])
+    return _laid(r, innermost_first(r.shape, [_broadcast_strides(a, r.shape) for a in operands])[::-1])
 
 
 def _laid(r: np.ndarray, order: list[int]) -> np.ndarray:
@@ -156,7 +156,7 @@ def _broadcast_strides(a: np.ndarray, shape: tuple[int, ...]) -> list[int]:
     return [0] * first + own
 
 
-def _innermost_first(shape: tuple[int, ...], operands: list[Any]) -> list[int]:
+def innermost_first(shape: tuple[int, ...], operands: list[Any]) -> list[int]:
     """The dimensions by the operands' strides, as torch sorts them: by insertion, from the last one on.
 
     The first operand that steps along both of two dimensions decides; a stride of 0 moves nothing.

@@ -135,6 +135,8 @@ class Node:
         op = self.op
         if type(self).__name__ == _WITHOUT:
             return tuple(e for e in self.edges if e is not None)
+        if op is not None and op.host_indices and op.signature.variadic:
+            return self.edges[: op.rest]
         if op is None or op.signature.variadic or not op.rules:
             return self.edges
         edges = [e for i, e in enumerate(zip(op.signature.arrays, self.edges)) if i != self.number]

@@ -107,6 +107,34 @@ class UniformQuantizationObserverBase(ObserverBase):
             _check_levels(low, high, info)
         return (low // 2, high // 2) if self.reduce_range and info.bits == 8 else (low, high)
 
+    def _of_range(self, least: Tensor, greatest: Tensor) -> tuple[Tensor, Tensor]:
+        """(scale, zero point) of ranges, one or one for each channel; 1 and 0, with a warning, where nothing was seen.
+
+        In float32, as torch computes them. Shape: (C) or () -> (C) or (1), twice
+        """
+        low, high = (np.asarray(v._array, np.float32).reshape(-1) for v in (least, greatest))
+        if not low.size or ((low == np.inf) & (high == -np.inf)).all():
+            warnings.warn("must run observer before calling calculate_qparams. Returning default values.", stacklevel=4)
+            return ops.tensor([1.0]), ops.tensor([0])
+        if not (low <= high).all():
+            raise AssertionError(f"min {low} should be less than max {high}")
+        return self._choose(low, high)
+
+    def _choose(self, low: np.ndarray, high: np.ndarray) -> tuple[Tensor, Tensor]:
+        eps, span = self.eps._array[0], float(self.quant_max - self.quant_min)
+        if self.qscheme is layout.per_channel_affine_float_qparams:
+            scale = (high - low) / np.float32(span)
+            scale = np.where(scale > eps, scale, np.float32(1))
+            return wrap(scale), wrap(-low / scale)
+        low, high = np.minimum(low, np.float32(0)), np.maximum(high, np.float32(0))
+        if self.qscheme in (_SYMMETRIC, layout.per_channel_symmetric):
+            scale = np.maximum(np.maximum(-low, high) / np.float32(span / 2), eps)
+            middle = (self.quant_min + self.quant_max) // 2 if self.has_customized_qrange else 128
+            return wrap(scale), wrap(np.full(scale.shape, middle if self.dtype is dtypes.quint8 else 0, np.int64))
+        scale = np.maximum((high - low) / np.float32(span), eps)
+        level = self.quant_min - np.rint(low / scale).astype(np.int32)
+        return wrap(scale), wrap(np.clip(level, self.quant_min, self.quant_max).astype(np.int32))
+
 
 def _check_levels(low: int, high: int, info: Any) -> None:
     if not low <= 0 <= high:
@@ -162,26 +190,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
 
     def calculate_qparams(self) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         """(scale (1,) float32, zero point (1,)) for the values seen; 1 and 0, with a warning, before there were any."""
-        low, high = (np.float32(v._array) for v in (self.min_val, self.max_val))
-        if low == np.inf and high == -np.inf:
-            warnings.warn("must run observer before calling calculate_qparams. Returning default values.", stacklevel=3)
-            return ops.tensor([1.0]), ops.tensor([0])
-        if not low <= high:
-            raise AssertionError(f"min {low} should be less than max {high}")
-        scale, zero_point = self._choose(min(low, np.float32(0)), max(high, np.float32(0)))
-        whole = np.int64 if self.qscheme is _SYMMETRIC else np.int32
-        return wrap(np.array([scale], np.float32)), wrap(np.array([zero_point], whole))
-
-    def _choose(self, low: Any, high: Any) -> tuple[Any, int]:
-        """In float32, as torch computes them."""
-        eps, span = self.eps._array[0], float(self.quant_max - self.quant_min)
-        if self.qscheme is _SYMMETRIC:
-            scale = max(max(-low, high) / np.float32(span / 2), eps)
-            middle = (self.quant_min + self.quant_max) // 2 if self.has_customized_qrange else 128
-            return scale, middle if self.dtype is dtypes.quint8 else 0
-        scale = max((high - low) / np.float32(span), eps)
-        level = self.quant_min - int(np.rint(low / scale))
-        return scale, min(max(level, self.quant_min), self.quant_max)
+        return self._of_range(self.min_val, self.max_val)
 
     def extra_repr(self) -> str:
         return f"min_val={self.min_val}, max_val={self.max_val}"

@@ -9,12 +9,13 @@ import numpy as np
 from ...core import determinism
 from ...core.device import devices
 from ...core.device.backend import run_on
-from ...core.device.buffer import Buffer
+from ...core.device.buffer import Buffer, outline_of
 from ...core.dispatch.aten.torch_dispatch import ask_for
 from ...core.dispatch.aten.wrapper import Wrapper
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite
+from ...core.dispatch.overlap import shares_places
 from ...core.dispatch.scalars import exact, scalar_of
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import dense_like
@@ -399,7 +400,13 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
             raise RuntimeError(f"{k} must be greater or equal to 0, got {v}")
     if out is not None:
         t = fresh(run_on(backend_like(out), np.eye, n, m, dtype=kind_of("eye", out, dtype)))
-        return put("eye", sized(out, t._array.shape), t, requires_grad)
+        a = sized(out, t._array.shape)._array
+        if not shares_places(outline_of(a)):
+            return put("eye", out, t, requires_grad)
+        put("eye", out, t.zero_(), requires_grad, may_share=True)  # type: ignore[attr-defined]
+        k = np.arange(min(a.shape))
+        a[k, k] = 1  # elements that share a place with one of the diagonal
+        return out
     kind = numpy_type(dtype, dtypes.get_default_dtype())
     return fresh(run_on(backend_for(device), np.eye, n, m, dtype=kind), requires_grad)
 

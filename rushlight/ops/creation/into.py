@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dispatch.mode import emit_event, thread
-from ...core.dispatch.overlap import check_apart
+from ...core.dispatch.overlap import check_apart, store
 from ...core.tensor.resizing import resize
 from ...core.tensor.storage import storage_of
 from ...core.tensor.tensor import Tensor, type_word
@@ -45,7 +45,7 @@ def put(name: str, out: Tensor, t: Tensor, requires_grad: bool = False, may_shar
         check_apart(out._array)
     if t._array.shape != out._array.shape:
         t = t.view(out._array.shape)  # type: ignore[attr-defined]
-    np.copyto(out._array, t._array)
+    store(out._array, t._array)
     storage_of(out).wrote(f"{name}(out=...)")
     if thread.state.level > 1:
         emit_event("wrote", out, t._array, (t,))

@@ -16,6 +16,16 @@ from ..pointwise.checks import lies_within
 __all__ = ["add_at", "combine_at"]
 
 _BLOCK = 1 << 16  # elements whose numbers are worked out at a time: a block's stay in the cache
+UFUNCS = {
+    "add": np.add,
+    "multiply": np.multiply,
+    "sum": np.add,
+    "mean": np.add,
+    "prod": np.multiply,
+    "amax": np.maximum,
+    "amin": np.minimum,
+}
+
 _WIDE = 512  # from as many elements on, a row is added by a call of its own
 
 

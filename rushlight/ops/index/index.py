@@ -404,7 +404,10 @@ def _fit_value(value: Tensor, target: Tensor) -> Tensor:
         shape = shape[1:]
     if len(shape) > target._array.ndim or not _expands(shape, target._array.shape):
         value.reshape(shape).expand(target._array.shape)  # raises
-    return value if shape == value._array.shape else value.reshape(shape)
+    if shape != value._array.shape:
+        value = value.reshape(shape)
+    shares = value._storage is not None and value._storage is target._storage
+    return value.expand(target._array.shape) if shares else value  # before torch looks at what they share
 
 
 def _expands(shape: tuple, to: tuple) -> bool:

@@ -12,10 +12,8 @@ from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.checks import refuse
-from .duplicate_index import add_at, combine_at
+from .duplicate_index import UFUNCS, add_at, combine_at
 from .scatter import _gather, _scatter_add, _scatter_parts, _scatter_value, padded
-
-_UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 
 def _identity(reduce: str, kind: np.dtype) -> Any:
@@ -38,7 +36,7 @@ def _scatter_reduce(input, index, src, /, dim, reduce, include_self):
     out, flat, where, src = _scatter_parts("scatter_reduce", input, index, src, dim)
     if not include_self:
         flat[where] = _identity(reduce, flat.dtype)
-    combine_at(_UFUNCS[reduce], flat, where, src)
+    combine_at(UFUNCS[reduce], flat, where, src)
     if reduce == "mean":
         shape = flat.shape if len(where) == flat.ndim else (flat.shape[0], *(1,) * (flat.ndim - 1))
         counts = np.full(shape, int(include_self), np.int64, like=flat)
@@ -154,6 +152,12 @@ def _spread_index(input: Tensor, dim: int, index: Tensor, source: Tensor) -> tup
         raise RuntimeError(
             f"index_reduce_(): self ({type_word(input.dtype)}) and source ({type_word(source.dtype)}) must have the same "
             "scalar type"
+        )
+    others = [k for k in range(source._array.ndim) if k != d]
+    if source._array.ndim != input._array.ndim or any(source.shape[k] != input.shape[k] for k in others):
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(input.shape)} source.shape = {list(source.shape)}"
         )
     if not source._array.ndim:
         source = source.reshape(1)  # type: ignore[attr-defined]

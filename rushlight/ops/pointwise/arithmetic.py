@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from ...core.dispatch import number_first
-from ...core.dispatch.inplace import accept_inplace, write
+from ...core.dispatch.inplace import accept_inplace, check_order, write
 from ...core.dispatch.op import SCALAR_ROW, binary, composite, primitive, unary
 from ...core.dispatch.scalars import exact, number_as
 from ...core.dispatch.slow_path import common_type, write_out
@@ -231,6 +231,7 @@ def add_(self, other, *rest, alpha=1):
         return self
     if terms := _terms(self, other, alpha):
         return write(_add_scaled.record, self, terms[1:], (alpha,))
+    check_order("add_", self, other)
     return write(_add.record, self, (_scaled(self, other, alpha),), ())
 
 
@@ -247,6 +248,7 @@ def sub_(self, other, *rest, alpha=1):
         return self
     if terms := _terms(self, other, alpha):
         return write(_sub_scaled.record, self, terms[1:], (alpha,))
+    check_order("sub_", self, other)
     return write(_sub.record, self, (_scaled(self, other, alpha),), ())
 
 

@@ -17,7 +17,7 @@ from ...core.dispatch.extension_points import CALL, profiled_block
 from ...core.dispatch.inplace import accept_inplace, check_writable, set_history
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
-from ...core.dispatch.overlap import is_read_again, write_in_order
+from ...core.dispatch.overlap import is_read_again, store, write_in_order
 from ...core.dispatch.scalars import NUMBERS, exact, fits_floats, type_name
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast_like, castable, copy_into
@@ -248,7 +248,7 @@ def write_values(self: Tensor, a: Any, sources: tuple, node: Any, name: str | No
     elif sources and sources[0]._storage is storage and is_read_again(self._array, a):
         write_in_order(np.asarray, self._array, castable(a, self._array.dtype))
     elif isinstance(a, (np.ndarray, Buffer)):
-        copy_into(self._array, a)
+        store(self._array, a)
     elif isinstance(self._array, Buffer):
         self._array.backend.apply(np.copyto, (self._array, a, "unsafe"), {})
     else:

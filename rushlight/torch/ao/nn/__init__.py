@@ -1,5 +1,5 @@
-"""`torch.ao.nn`: quantized layers."""
+"""`torch.ao.nn`: quantized layers, and those for training before quantization."""
 
-from . import quantized
+from . import qat, quantized
 
-__all__ = ["quantized"]
+__all__ = ["qat", "quantized"]

@@ -1,5 +1,31 @@
 """`torch.ao.quantization.qconfig`: which observers a layer has."""
 
-from rushlight.nn.quantized.observers import QConfig, default_dynamic_qconfig
+from rushlight.nn.quantized.observers import (
+    QConfig,
+    default_dynamic_qconfig,
+)
+from rushlight.nn.quantized.prepare import (
+    default_activation_only_qconfig,
+    default_dynamic_qat_qconfig,
+    default_embedding_qat_qconfig,
+    default_per_channel_qconfig,
+    default_qat_qconfig,
+    default_qat_qconfig_v2,
+    default_qconfig,
+    default_weight_only_qconfig,
+    get_default_qat_qconfig,
+)
 
-__all__ = ["QConfig", "default_dynamic_qconfig"]
+__all__ = [
+    "QConfig",
+    "default_activation_only_qconfig",
+    "default_dynamic_qat_qconfig",
+    "default_dynamic_qconfig",
+    "default_embedding_qat_qconfig",
+    "default_per_channel_qconfig",
+    "default_qat_qconfig",
+    "default_qat_qconfig_v2",
+    "default_qconfig",
+    "default_weight_only_qconfig",
+    "get_default_qat_qconfig",
+]

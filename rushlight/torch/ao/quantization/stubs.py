@@ -1,0 +1,13 @@
+"""`torch.ao.quantization.stubs`: where numbers become levels, and numbers again."""
+
+from rushlight.nn.quantized.prepare import (
+    DeQuantStub,
+    QuantStub,
+    QuantWrapper,
+)
+
+__all__ = [
+    "DeQuantStub",
+    "QuantStub",
+    "QuantWrapper",
+]
