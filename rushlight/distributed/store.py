@@ -6,6 +6,7 @@ A get waits until the key is there, or raises DistStoreError when the time is up
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import struct
@@ -247,6 +248,13 @@ class PrefixStore(Store):
 # ---------------------------------------------------------------------------------------------- over TCP
 
 
+class StoreGone(DistNetworkError):
+    """The process that kept a store has ended."""
+
+
+StoreGone.__module__ = "torch.distributed"
+
+
 def send_fields(connection: socket.socket, *fields: bytes) -> None:
     """Send byte strings: how many, how long, and themselves."""
     table = struct.pack(f"!I{len(fields)}I", len(fields), *map(len, fields))
@@ -357,6 +365,8 @@ class _Server:
             return [b"1"] if found else []
         if command == "join":
             return []
+        if command == "who":
+            return [json.dumps(self.who).encode()]
         if command == "keys":
             return [k.encode() for k in table._keys()]
         raise LookupError(f"a store does not know the command {command[:20]!r}")
@@ -460,6 +470,7 @@ class TCPStore(Store):
         self._owner = os.getpid()
         deadline = time.monotonic() + timeout.total_seconds()
         self._connection = connect(host_name, self.port, deadline)
+        self.keeper: dict[str, Any] = json.loads(self._ask("who")[0])  # the process with the table
         if world_size is not None and wait_for_workers and world_size > 1:
             self._meet(world_size, deadline)
 
@@ -482,10 +493,7 @@ class TCPStore(Store):
                 send_fields(self._connection, command.encode(), *arguments)
                 problem, *answer = receive_fields(self._connection)
             except (EOFError, OSError, ValueError) as error:
-                raise DistNetworkError(
-                    f"the store at {self.host}:{self.port} is gone, and with it the process that kept it (process 0 of a "
-                    f"job): {error}"
-                ) from error
+                raise StoreGone(f"the store at {self.host}:{self.port} is gone: {error}") from error
         if problem:
             raise DistStoreError(f"the store refuses {command!r}: {problem.decode(errors='replace')}")
         return answer

@@ -18,7 +18,7 @@ from typing import Any
 
 from .. import handshake
 from ..errors import DistNetworkError, DistStoreError
-from ..store import Store, TCPStore, connect
+from ..store import Store, StoreGone, TCPStore, connect
 from . import process_state
 from .messages import Kind, farewell, packed
 
@@ -42,8 +42,11 @@ class Meeting:
         self.connections: dict[int, socket.socket] = {}
         own = {**handshake.introduction(), "rank": rank, "size": size, "nonce": os.urandom(8).hex()}
         self.who: dict[int, dict[str, Any]] = {rank: own}
+        keeper = getattr(_underlying(store), "keeper", {})
+        if rank and keeper.get("start") is not None:  # the store was made in the same way as this process's
+            self.who[0] = {**keeper, "rank": 0}
         try:
-            self._meet(own)
+            self._meet_others(own)
         except BaseException as error:
             said = farewell(f"it has not joined the group: {type(error).__name__}: {error}", True)
             for connection in self.connections.values():
@@ -51,6 +54,19 @@ class Meeting:
                     connection.settimeout(_LOOK_S)
                     connection.sendall(packed(Kind.FAREWELL, len(said)) + said)
             raise
+
+    def _meet_others(self, own: dict[str, Any]) -> None:
+        try:
+            self._meet(own)
+        except StoreGone as error:
+            end = time.monotonic() + _LOOK_S
+            while time.monotonic() < end:  # for the system to see what ended its connection
+                self._check_processes()
+                time.sleep(_LOOK_S / 20)
+            name = handshake.named({"rank": 0, **self.who.get(0, {})})
+            raise DistNetworkError(
+                f"{name}, which kept the store, has ended before the group was made: {error}"
+            ) from error
 
     def _meet(self, own: dict[str, Any]) -> None:
         """The key of the handshakes is made by process 0 and handed over by the store."""
@@ -79,7 +95,7 @@ class Meeting:
     def _enter(self, own: dict[str, Any]) -> None:
         """Claim this rank. Raises DistNetworkError where another process has it, or where process 0 is of another job."""
         if self.rank:
-            first = json.loads(self._get("member/0"))
+            first = self.who[0] = json.loads(self._get("member/0"))
             if first["size"] != self.size or first["job"] != own["job"]:
                 raise DistNetworkError(
                     f"two jobs meet at one address. Rank 0 of {first['size']}: {handshake.described(first)}. "
@@ -123,20 +139,19 @@ class Meeting:
             return
         self._next_look = time.monotonic() + _LOOK_S
         self._check_processes()
-        try:
-            for peer in range(self.size):
-                if peer not in self.who and self._store.check([f"member/{peer}"]):
-                    self.who[peer] = json.loads(self._store.get(f"member/{peer}"))
-        except DistNetworkError:  # the process with the store has gone, perhaps since another one has
-            self._check_processes()
-            raise
+        for peer in range(self.size):
+            if peer not in self.who and self._store.check([f"member/{peer}"]):
+                self.who[peer] = json.loads(self._store.get(f"member/{peer}"))
 
     def _check_processes(self) -> None:
         own = self.who[self.rank]["process"]
+        gone = []
         for who in self.who.values():
             pid, born, _ = process = who["process"]
             if process_state.same_space(own, process) and process_state.state(pid, born) == "X":
-                raise DistNetworkError(f"{handshake.named(who)} has ended before the group was made")
+                gone.append(handshake.named(who))
+        if gone:
+            raise DistNetworkError(f"{', '.join(gone)}: ended before the group was made")
 
     def _missing(self) -> str:
         """The others that are not there yet, in words."""
