@@ -110,7 +110,10 @@ class Mesh:
             raise DistNetworkError(f"process {peer} sent a message of an unknown kind, {kind}")
         message = _received(connection, size)
         if kind not in (Kind.DATA, Kind.ANNOUNCEMENT):
-            self._hear(peer, kind, key, message.tobytes().decode(errors="replace"))
+            try:
+                self._hear(peer, kind, key, message.tobytes().decode(errors="replace"))
+            except (ValueError, TypeError, RecursionError) as error:
+                raise DistNetworkError(f"process {peer} sent a broken message of kind {kind}") from error
             return
         with self._arrived:
             try:
