@@ -20,7 +20,6 @@ import struct
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import timedelta
@@ -31,6 +30,7 @@ import numpy as np
 from . import handshake
 from .control import process_state
 from .control.guard import notice
+from .control.inbox import Inbox, Request
 from .control.meeting import Meeting
 from .control.messages import CONTROL, HEAD, REASON, Kind, farewell, packed
 from .errors import DistBackendError, DistNetworkError
@@ -59,7 +59,7 @@ class Mesh:
     def __init__(self, store: Store, rank: int, size: int, timeout: timedelta):
         self.rank, self.size = rank, size
         self._arrived = threading.Condition()
-        self._inbox: dict[tuple[int, bytes], deque[tuple[bytes, np.ndarray]]] = {}
+        self._inbox = Inbox()
         self._ledger = Ledger(rank)
         self._who: dict[int, dict[str, Any]] = {}  # what each process has said of itself
         self._gone: dict[int, str] = {}  # peers that have left or died, in this order, with the reason
@@ -108,7 +108,12 @@ class Mesh:
         note = receive_exactly(connection, note_size)
         if kind > max(Kind):
             raise DistNetworkError(f"process {peer} sent a message of an unknown kind, {kind}")
-        message = _received(connection, size)
+        request = room = None
+        if kind == Kind.DATA:
+            with self._arrived:
+                request = self._inbox.claim(peer, key)
+            room = request.room(note, size) if request else None
+        message = _received(connection, size, room)
         if kind not in (Kind.DATA, Kind.ANNOUNCEMENT):
             try:
                 self._hear(peer, kind, key, message.tobytes().decode(errors="replace"))
@@ -121,7 +126,7 @@ class Mesh:
             except ValueError as error:
                 raise DistNetworkError(f"process {peer} sent a message with a broken key, {key[:80]!r}") from error
             if kind == Kind.DATA:
-                self._inbox.setdefault((peer, key), deque()).append((note, message))
+                self._inbox.deliver(peer, key, note, message, request)
             self._arrived.notify_all()
         if problem:
             self._alert()
@@ -322,7 +327,7 @@ class Mesh:
         raw = array.reshape(-1).view(np.uint8)
         if peer == self.rank:
             with self._arrived:
-                self._inbox.setdefault((peer, key), deque()).append((note, raw.copy()))
+                self._inbox.deliver(peer, key, note, raw.copy())
                 self._arrived.notify_all()
             return
         connection = self._peers[peer]
@@ -347,20 +352,36 @@ class Mesh:
 
         Raises DistBackendError when the time is up, the peer is gone, or the processes' calls differ.
         """
-        limit = timeout.total_seconds()
-        found: list[int] = []
+        request = self.post(Request(peer, key))
+        try:
+            return self.wait(request, timeout, members, asks)
+        except BaseException:
+            with self._arrived:
+                self._inbox.withdraw(request)
+            raise
+
+    def post(self, request: Request) -> Request:
+        """Ask for a message, to be waited for by `wait`."""
+        with self._arrived:
+            self._inbox.post(request)
+        return request
+
+    def wait(
+        self, request: Request, timeout: timedelta, members: Collection[int] = (), asks: bool = True
+    ) -> tuple[int, bytes, np.ndarray]:
+        """Wait for the message of a request, as `receive` does."""
+        limit, peer, key = timeout.total_seconds(), request.peer, request.key
 
         def ready() -> bool:
-            found[:] = self._with_message(peer, key)
-            return bool(found) or self._nobody_left(peer) or self._ledger.failure(key) is not None
+            return bool(request.message) or self._nobody_left(peer) or self._ledger.failure(key) is not None
 
         with self._arrived:
             self._arrived.wait_for(lambda: ready() or not self._dead.isdisjoint(members), limit)
             if not ready() and not self._dead.isdisjoint(members):
                 self._arrived.wait_for(ready, min(limit, _GRACE_S))
             failure = self._ledger.failure(key)
-            if found and not failure:
-                return found[0], *self._take(found[0], key)
+            if request.message is not None and not failure:
+                return request.message
             notice()
             if failure:
                 raise DistBackendError(failure)
@@ -373,28 +394,15 @@ class Mesh:
             + (f". {self.last_calls()}" if asks else "")
         )
 
-    def has_message(self, peer: int | None, key: bytes) -> bool:
-        """Whether `receive` would return at once."""
-        with self._arrived:
-            return bool(self._with_message(peer, key))
-
-    def _with_message(self, peer: int | None, key: bytes) -> list[int]:
-        peers = range(self.size) if peer is None else (peer,)
-        return [p for p in peers if (p, key) in self._inbox]
-
     def _nobody_left(self, peer: int | None) -> bool:
         return peer in self._gone if peer is not None else len(self._gone) == len(self._peers) > 0
 
-    def _take(self, peer: int, key: bytes) -> tuple[bytes, np.ndarray]:
-        queue = self._inbox[peer, key]
-        message = queue.popleft()
-        if not queue:
-            del self._inbox[peer, key]
-        return message
 
-
-def _received(connection: socket.socket, size: int) -> np.ndarray:
-    """The next `size` bytes. A large array grows with what arrives, not with what was announced."""
+def _received(connection: socket.socket, size: int, room: np.ndarray | None = None) -> np.ndarray:
+    """The next `size` bytes, in `room`; else a large array grows with what arrives, not with what was announced."""
+    if room is not None:
+        _fill(connection, room)
+        return room
     message, start = np.empty(min(size, _AT_ONCE), np.uint8), 0
     while True:
         _fill(connection, message[start:])
@@ -436,7 +444,7 @@ def _is_cut(connection: socket.socket) -> bool:
 def _fill(connection: socket.socket, message: np.ndarray) -> None:
     view = memoryview(message) if message.size else memoryview(b"")  # pyright: ignore[reportArgumentType]
     while view:
-        got = connection.recv_into(view)
+        got = connection.recv_into(view, 0, socket.MSG_WAITALL)
         if not got:
             raise EOFError("the other process closed the connection")
         view = view[got:]

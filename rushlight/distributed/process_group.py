@@ -74,7 +74,7 @@ class ProcessGroup:
         self._calls = count()
         self._untold: dict[int, dict[bytes, bytes]] = {}  # rank: the calls (by key) that it has not heard of yet
         self._telling = threading.Lock()
-        self._line = Line()
+        self._line, self.messages = Line(), Line()  # of collectives, and of messages between two processes
         self.splits = count()  # calls of `split_group`
         self.coalescing: list[tuple[Any, ...]] | None = None  # calls that `_coalescing_manager` makes together
         self._made = self._checksum = 0  # of calls by MPI: how many, and what they were since they were compared

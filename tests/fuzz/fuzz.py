@@ -440,7 +440,7 @@ class MeshProtocol(Parser):
         group = object.__new__(process_group.ProcessGroup)
         group.ranks, group.timeout, group.mesh = [0, 1], timedelta(0), object.__new__(mesh.Mesh)
         _join_alone(group.mesh)
-        own = group.mesh._inbox[0, b"own"]
+        own = group.mesh._inbox.messages[0, b"own"]
         ours, theirs = socket.socketpair()
         try:
             ours.sendall(data)
@@ -451,8 +451,10 @@ class MeshProtocol(Parser):
         finally:
             ours.close()
             theirs.close()
-            assert group.mesh._inbox.pop((0, b"own")) is own and list(own) == [(b"", b"kept")], "it wrote as another"
-            assert all(peer == 1 for peer, _ in group.mesh._inbox)
+            assert group.mesh._inbox.messages.pop((0, b"own")) is own and list(own) == [(b"", b"kept")], (
+                "it wrote as another"
+            )
+            assert all(peer == 1 for peer, _ in group.mesh._inbox.messages)
         group.mesh.begin(b"g#1", self.CALL)
         group.take(1, b"g#1", self.LIKE)
 
@@ -460,7 +462,8 @@ class MeshProtocol(Parser):
 def _join_alone(made):
     """Process 0 of 2, whose only connection a test reads. What it would tell the other is thrown away."""
     made.rank, made.size, made._arrived = 0, 2, threading.Condition()
-    made._inbox = {(0, b"own"): deque([(b"", b"kept")])}
+    made._inbox = mesh.Inbox()
+    made._inbox.messages[0, b"own"] = deque([(b"", b"kept")])
     made._ledger, made._gone, made._peers, made._closed = mesh.Ledger(0), {1: "it has ended"}, {}, False
     made._tell = lambda tell: None
     made._who, made._dead, made._silent, made._answers, made._last = {}, set(), set(), {}, None
