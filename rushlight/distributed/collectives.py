@@ -16,6 +16,7 @@ import numpy as np
 from ..core.dispatch.mode import emit_event, thread
 from ..core.tensor.storage import storage_of
 from ..core.tensor.tensor import Tensor
+from .control.inbox import Request
 from .process_group import ProcessGroup, described
 from .reduce_op import ReduceOp, check_op
 from .work import Receipt, Work
@@ -425,6 +426,9 @@ def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_
     pg.monitored_barrier(pg.key(), pg.timeout if timeout is None else timeout, wait_all_ranks)
 
 
+_SENT_AT_ONCE = 1 << 16  # bytes
+
+
 def _point_key(pg: ProcessGroup, tag: int) -> bytes:
     return f"{pg.group_name}@{tag}".encode()
 
@@ -441,23 +445,30 @@ def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0
     """Send a tensor to process `dst`, which takes it by `recv` with the same tag."""
     if _is_outside(group, "send"):
         return
-    pg = group_of(group)
-    array = _array(tensor, "tensor")
-    pg.send(_peer(pg, dst, group_dst, "dst"), _point_key(pg, tag), array, described(array).encode())
+    pg, act = _sending(tensor, dst, group, tag, group_dst)
+    pg.messages.run(act)
 
 
 def isend(
     tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
 ) -> Work | None:
-    """`send` that returns a `Work`.
-
-    The message is sent at once, since messages with one tag keep their order: the other process takes whatever comes, so
-    that this waits for the network only.
-    """
+    """`send` that returns a `Work`. A small message is sent at once, where none waits: it need not wait for the other process."""
     if _is_outside(group, "isend"):
         return None
-    send(tensor, dst, group, tag, group_dst)
-    return Work(lambda: None, [tensor])
+    pg, act = _sending(tensor, dst, group, tag, group_dst)
+    if tensor._array.nbytes > _SENT_AT_ONCE:
+        return pg.messages.start(act, [tensor])
+    pg.messages.run(act)
+    return Work(lambda: None, [tensor], lambda run: run())
+
+
+def _sending(
+    tensor: Tensor, dst: int | None, group: Any, tag: int, group_dst: int | None
+) -> tuple[ProcessGroup, Callable[[], None]]:
+    """The group, and what sends the tensor."""
+    pg, array = group_of(group), _array(tensor, "tensor")
+    peer, key, note = _peer(pg, dst, group_dst, "dst"), _point_key(pg, tag), described(array).encode()
+    return pg, lambda: pg.send(peer, key, array, note)
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
@@ -475,20 +486,21 @@ def irecv(
     pg, array = group_of(group), _array(tensor, "tensor")
     anyone = src is None and group_src is None
     peer = None if anyone else pg.ranks[_peer(pg, src, group_src, "src")]
-    key = _point_key(pg, tag)
+    raw = array.reshape(-1).view(np.uint8) if array.flags.c_contiguous and array.flags.writeable else None
+    request = pg.mesh.post(Request(peer, _point_key(pg, tag), raw, str(array.dtype).encode()))
 
     def take(timeout: timedelta | None) -> int:
-        sender, note, message = pg.mesh.receive(peer, key, timeout or pg.timeout)
+        sender, note, message = pg.mesh.wait(request, timeout or pg.timeout)
         theirs = note.decode(errors="replace")
         if message.size != array.nbytes or theirs.partition(" ")[0] != str(array.dtype):
             raise RuntimeError(
                 f"recv: process {sender} sent {theirs or 'an object'} ({message.size} bytes), the tensor is "
                 f"{described(array)} ({array.nbytes} bytes)"
             )
-        _write(tensor, message.view(array.dtype), "recv")
+        _write(tensor, array if message is raw else message.view(array.dtype), "recv")
         return sender
 
-    return Receipt(lambda: pg.mesh.has_message(peer, key), take)
+    return Receipt(lambda: request.message is not None, take)
 
 
 class P2POp:

@@ -25,6 +25,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
+from .control import process_state
 from .errors import DistNetworkError
 
 __all__ = [
@@ -136,7 +137,7 @@ def introduction() -> dict[str, Any]:
     """What a process says of itself."""
     command = " ".join(sys.argv)[:200] or sys.executable
     who = {"job": job_name(), "host": socket.gethostname(), "pid": os.getpid(), "command": command}
-    return {**who, "start": _start.get()}
+    return {**who, "process": process_state.identity(), "start": _start.get()}
 
 
 @contextmanager
@@ -153,6 +154,13 @@ def described(who: dict[str, Any]) -> str:
     """`introduction` in words."""
     job = f"job {who.get('job')!r}" if who.get("job") else "a job without a name"
     return f"process {who.get('pid')} on {who.get('host')} ({who.get('command')}) of {job}"
+
+
+def named(who: dict[str, Any]) -> str:
+    """A process of the job in few words."""
+    rank = who.get("rank")
+    name = "a process" if rank is None else f"process {rank}"
+    return f"{name} (pid {who['pid']} on host {who['host']})" if "pid" in who else name
 
 
 def same_start(one: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -6,19 +6,21 @@ takes it from the inbox by peer and key. Messages of the same peer and key keep 
 
 The note of a collective's message says which call the sender makes. It is compared with the call that this process makes
 under the same key, whenever both are known (`Ledger`); the data need not wait for that.
+
+Who leaves says so in a last message. A connection that ends without it is a death, which its discoverer tells all others
+before it goes itself: whoever hears of several processes that are gone knows which one was the first.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import queue
 import socket
 import struct
+import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -26,19 +28,29 @@ from typing import Any
 import numpy as np
 
 from . import handshake
+from .control import process_state
+from .control.guard import notice
+from .control.inbox import Inbox, Request
+from .control.meeting import Meeting
+from .control.messages import CONTROL, HEAD, REASON, Kind, farewell, packed
 from .errors import DistBackendError, DistNetworkError
 from .handshake import receive_exactly
 from .ledger import Ledger
-from .store import Store, connect
+from .store import Store
 
 __all__ = ["Mesh"]
 
-_HEAD = struct.Struct("!BHHQ")  # kind, lengths of key, note and data
-_DATA, _ANNOUNCEMENT, _FAILURE = range(3)
 _AT_ONCE = 16 << 20  # bytes
-_STRANGERS = 256  # connections of others that may wait at the same time
 _TELL_S = 2.0  # for the others to hear why a group has failed, before this process hangs up
+_ANSWER_S = 1.0  # for the others to say what they do, when a call has not ended in time
+_GRACE_S = 1.0  # for a message that is on its way when a process dies that did not send it
+_CUT_MS = 5000  # without an acknowledgement from another host
 _NOTHING = np.empty(0, np.uint8)
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+# of the kernel's struct tcp_info: tcpi_unacked, tcpi_last_ack_recv
+_INFO = struct.Struct("=24xI28xI")
+_SILENT = "it has ended without a word: it was killed, or its host is off"
 
 
 class Mesh:
@@ -47,22 +59,26 @@ class Mesh:
     def __init__(self, store: Store, rank: int, size: int, timeout: timedelta):
         self.rank, self.size = rank, size
         self._arrived = threading.Condition()
-        self._inbox: dict[tuple[int, bytes], deque[tuple[bytes, np.ndarray]]] = {}
+        self._inbox = Inbox()
         self._ledger = Ledger(rank)
-        self._gone: dict[int, str] = {}  # peers that have hung up, with the reason
+        self._who: dict[int, dict[str, Any]] = {}  # what each process has said of itself
+        self._gone: dict[int, str] = {}  # peers that have left or died, in this order, with the reason
+        self._dead: set[int] = set()  # those of them that did not leave by their own will
+        self.death = ""  # the first of these, in words
+        self._last: tuple[bytes, bytes, float] | None = None  # this process's last call: key, text, when
+        self._answers: dict[int, str] = {}
+        self._silent: set[int] = set()  # peers whose connections have ended
+        self._left = False
         self._peers: dict[int, socket.socket] = {}
         self._sending = {peer: threading.Lock() for peer in range(size)}
         self._closed = False
         self._telling: list[threading.Thread] = []
         self.when_in_trouble: Callable[[], None] | None = None  # for those who wait elsewhere than in `receive`
         if size > 1:
-            try:
-                self._connect_all(store, time.monotonic() + timeout.total_seconds())
-            except BaseException:
-                for connection in self._peers.values():
-                    connection.close()
-                raise
-            self._limit_sending(timeout)
+            meeting = Meeting(store, rank, size, timeout)
+            self._peers, self._who = meeting.connections, meeting.who
+            for connection in self._peers.values():
+                _limit(connection, timeout)
         for peer, connection in self._peers.items():
             threading.Thread(
                 target=self._read, args=(peer, connection), daemon=True, name=f"rushlight-from-{peer}"
@@ -70,137 +86,194 @@ class Mesh:
 
     # ------------------------------------------------------------------------------------------ connections
 
-    def _connect_all(self, store: Store, deadline: float) -> None:
-        """Each process enters its name under its rank; then it connects to those of lower rank.
-
-        The key of their handshakes is made by process 0 and handed over by the store.
-        """
-        own = {**handshake.introduction(), "rank": self.rank, "size": self.size, "nonce": os.urandom(8).hex()}
-        self._enter(store, own)
-        if self.rank == 0:
-            store.set("token", os.urandom(32).hex())
-        token = bytes.fromhex(store.get("token").decode())
-        host = _own_address(store)
-        with socket.create_server((host, 0), family=_family(host), backlog=self.size + _STRANGERS) as listener:
-            store.set(f"address/{self.rank}", f"{host} {listener.getsockname()[1]}")
-            for peer in range(self.rank):
-                peer_host, port = store.get(f"address/{peer}").decode().split()
-                self._peers[peer] = connect(peer_host, int(port), deadline, token, own)
-            self._accept_all(listener, token, deadline)
-
-    def _enter(self, store: Store, own: dict[str, Any]) -> None:
-        """Claim this rank. Raises DistNetworkError where another process has it, or where process 0 is of another job."""
-        if self.rank:
-            first = json.loads(store.get("member/0"))
-            if first["size"] != self.size or first["job"] != own["job"]:
-                raise DistNetworkError(
-                    f"two jobs meet at one address. Rank 0 of {first['size']}: {handshake.described(first)}. "
-                    f"Rank {self.rank} of {self.size}: {handshake.described(own)}. Give each job an address (MASTER_PORT, "
-                    "or file) of its own."
-                )
-        text = json.dumps(own)
-        holder = store.compare_set(f"member/{self.rank}", "", text).decode()
-        if holder != text:
-            raise DistNetworkError(
-                f"two processes claim rank {self.rank} at one address: {handshake.described(json.loads(holder))} was first, "
-                f"this is {handshake.described(own)}. Give each job an address (MASTER_PORT, or file) of its own; remove a "
-                "file that an earlier job has left."
-            )
-
-    def _accept_all(self, listener: socket.socket, token: bytes, deadline: float) -> None:
-        """Take the connections of all higher ranks. Whoever else connects waits in a thread of its own, and not for long."""
-        arrived: queue.SimpleQueue[tuple[int, socket.socket]] = queue.SimpleQueue()
-        newcomers = threading.BoundedSemaphore(self.size + _STRANGERS)
-
-        def admit(connection: socket.socket) -> None:
-            who = handshake.admit(connection, token, lambda who: "")
-            newcomers.release()
-            if who is None:
-                connection.close()
-            else:
-                arrived.put((int(who["rank"]), connection))
-
-        listener.settimeout(0.05)
-        while len(self._peers) < self.size - 1:
-            if time.monotonic() >= deadline:
-                missing = sorted(set(range(self.rank + 1, self.size)) - set(self._peers))
-                raise DistNetworkError(f"process {self.rank} waited in vain for processes {missing} to connect")
-            with suppress(TimeoutError):
-                connection, _ = listener.accept()
-                connection.settimeout(None)
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if newcomers.acquire(blocking=False):
-                    threading.Thread(target=admit, args=(connection,), daemon=True, name="rushlight-admit").start()
-                else:
-                    connection.close()
-            while not arrived.empty():
-                rank, connection = arrived.get()
-                self._peers[rank] = connection
-
-    def _limit_sending(self, timeout: timedelta) -> None:
-        """Let a send to a process that no longer takes anything, such as a stopped one, fail in the end."""
-        seconds, rest = divmod(timeout.total_seconds(), 1)
-        limit = struct.pack("@ll", int(seconds), int(rest * 1e6))
-        for connection in self._peers.values():
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-
     def _read(self, peer: int, connection: socket.socket) -> None:
-        reason = "the process has ended or destroyed its process group"
+        reason = _SILENT
         try:
             while True:
                 self._read_message(peer, connection)
-        except EOFError:
+        except (EOFError, ConnectionError):
             pass
         except BaseException as error:  # whatever it is: no process may wait for this peer any longer
             reason = str(error) or type(error).__name__
+        if peer not in self._gone:
+            self.bury(peer, reason)
         with self._arrived:
-            self._gone[peer] = reason
+            self._silent.add(peer)
             if self._closed:  # both sides have hung up
                 connection.close()
-            self._arrived.notify_all()
-        self._alert()
 
     def _read_message(self, peer: int, connection: socket.socket) -> None:
-        kind, key_size, note_size, size = _HEAD.unpack(receive_exactly(connection, _HEAD.size))
+        kind, key_size, note_size, size = HEAD.unpack(receive_exactly(connection, HEAD.size))
         key = receive_exactly(connection, key_size)
         note = receive_exactly(connection, note_size)
-        if kind > _FAILURE:
+        if kind > max(Kind):
             raise DistNetworkError(f"process {peer} sent a message of an unknown kind, {kind}")
-        message = _received(connection, size)
-        if kind == _FAILURE:
+        request = room = None
+        if kind == Kind.DATA:
             with self._arrived:
-                self._ledger.fail(key, message.tobytes().decode(errors="replace"))
-                self._arrived.notify_all()
-            self._alert()
+                request = self._inbox.claim(peer, key)
+            room = request.room(note, size) if request else None
+        message = _received(connection, size, room)
+        if kind not in (Kind.DATA, Kind.ANNOUNCEMENT):
+            try:
+                self._hear(peer, kind, key, message.tobytes().decode(errors="replace"))
+            except (ValueError, TypeError, RecursionError) as error:
+                raise DistNetworkError(f"process {peer} sent a broken message of kind {kind}") from error
             return
         with self._arrived:
             try:
                 problem = self._ledger.theirs(peer, key, note)
             except ValueError as error:
                 raise DistNetworkError(f"process {peer} sent a message with a broken key, {key[:80]!r}") from error
-            if kind == _DATA:
-                self._inbox.setdefault((peer, key), deque()).append((note, message))
+            if kind == Kind.DATA:
+                self._inbox.deliver(peer, key, note, message, request)
             self._arrived.notify_all()
         if problem:
             self._alert()
             self._tell_failure(key, problem)
 
+    def _hear(self, peer: int, kind: int, key: bytes, text: str) -> None:
+        """A message about calls that have failed, or about processes."""
+        if kind == Kind.FAILURE:
+            with self._arrived:
+                self._ledger.fail(key, text)
+                self._arrived.notify_all()
+            self._alert()
+        elif kind == Kind.FAREWELL:
+            why, failed = json.loads(text)
+            self._note_gone(peer, str(why), bool(failed))
+            self._alert()
+        elif kind == Kind.DEATH:
+            dead, why = json.loads(text)
+            if dead in self._peers:
+                self.bury(dead, str(why))
+        elif kind == Kind.QUESTION:
+            self._tell(lambda: self._send_text(peer, Kind.ANSWER, self._what_it_does()))
+        else:
+            with self._arrived:
+                self._answers[peer] = text
+                self._arrived.notify_all()
+
+    def leave(self, error: BaseException | None = None) -> None:
+        """Say goodbye, with the reason: the program has destroyed its group, has ended, or ends by an error."""
+        if self._left:
+            return
+        self._left = True
+        for thread in list(self._telling):
+            thread.join(_TELL_S)
+        error = error or getattr(sys, "last_value", None)  # what nothing caught
+        reason = "it has ended, or destroyed its process group" + (f", after this: {self.death}" if self.death else "")
+        if error is not None:
+            reason = f"it has ended by an error, {type(error).__name__}: {error}"
+        for peer in self._peers:
+            with suppress(DistBackendError):
+                self._send_text(peer, Kind.FAREWELL, farewell(reason, error is not None).decode())
+
     def close(self) -> None:
         """Hang up. What was sent before arrives."""
+        self.leave()
         self._closed = True
-        for thread in self._telling:
-            thread.join(_TELL_S)
         for connection in self._peers.values():
             with suppress(OSError):  # the peer was first
                 connection.shutdown(socket.SHUT_WR)
         with self._arrived:
-            for peer in self._gone:  # its thread has ended, and nothing else will come
+            for peer in self._silent:  # its thread has ended
                 self._peers[peer].close()
+
+    # ------------------------------------------------------------------------------------------ who is there
+
+    def name(self, peer: int) -> str:
+        """A process in words: its rank, number and host."""
+        return handshake.named({**self._who.get(peer, {}), "rank": peer})
+
+    def bury(self, peer: int, reason: str) -> None:
+        """Note that a process has died, let those who wait for it raise, and tell all others."""
+        text = json.dumps([peer, reason[:REASON]])
+
+        def tell() -> None:
+            for other in self._peers:
+                if other not in self._gone:
+                    with suppress(DistBackendError):
+                        self._send_text(other, Kind.DEATH, text)
+
+        with self._arrived:
+            if not self._note_gone(peer, reason, True):
+                return
+            self._tell(tell)  # before another thread hears of it, which may leave
+        self._alert()
+        with suppress(OSError):  # wakes a thread that sends to it
+            self._peers[peer].shutdown(socket.SHUT_RDWR)
+
+    def _note_gone(self, peer: int, reason: str, failed: bool) -> bool:
+        """Whether that is news."""
+        with self._arrived:
+            if peer in self._gone:
+                return False
+            self._gone[peer] = reason
+            if failed:
+                self._dead.add(peer)
+                self.death = self.death or self._obituary(peer)
+            self._arrived.notify_all()
+        return True
+
+    def _obituary(self, peer: int) -> str:
+        return f"Connection closed by peer: {self.name(peer)}: {self._gone.get(peer, _SILENT)}"
+
+    def neighbours(self) -> list[tuple[int, int, int]]:
+        """Of each process that this one sees in /proc: rank, number, and when it began."""
+        own = process_state.identity()
+        there = [(peer, self._who[peer]["process"]) for peer in self._peers if peer not in self._gone]
+        return [(peer, process[0], process[1]) for peer, process in there if process_state.same_space(own, process)]
+
+    def cut_off(self) -> list[int]:
+        """The processes whose hosts have not acknowledged anything for a while, although something was sent."""
+        return [peer for peer, link in self._peers.items() if peer not in self._gone and _is_cut(link)]
+
+    def _what_it_does(self) -> str:
+        """This process's last call, and where its main thread is."""
+        text = "has made no call"
+        if self._last is not None:
+            (group, _, number), call, begun = self._last[0].decode().partition("#"), self._last[1], self._last[2]
+            text = f"last call: {call.decode(errors='replace')} (number {number} of group {group}), begun "
+            text += f"{time.monotonic() - begun:.1f} s ago"
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        while frame is not None and frame.f_back is not None and not _is_program(frame.f_code.co_filename):
+            frame = frame.f_back
+        return f"{text}, now at {frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else text
+
+    def last_calls(self) -> str:
+        """What each process does, in words, for the error of a call that has not ended in time."""
+        others = [peer for peer in self._peers if peer not in self._gone]
+        with self._arrived:
+            self._answers.clear()
+        for peer in others:
+            self._tell(lambda peer=peer: self._send_text(peer, Kind.QUESTION, ""))
+        with self._arrived:
+            self._arrived.wait_for(lambda: set(others) <= self._answers.keys(), _ANSWER_S)
+            said = {peer: self._answers.get(peer, "gives no answer") for peer in others}
+        said[self.rank] = self._what_it_does()
+        said.update(self._gone)
+        return "; ".join(f"{self.name(peer)}: {text}" for peer, text in sorted(said.items()))
+
+    def _send_text(self, peer: int, kind: Kind, text: str) -> None:
+        self.send(peer, CONTROL, np.frombuffer(text.encode(), np.uint8), kind=kind)
+
+    def _tell(self, tell: Callable[[], Any]) -> None:
+        """Send from a thread: one that reads must not wait for others that read."""
+
+        def run() -> None:
+            with suppress(DistBackendError):
+                tell()
+
+        thread = threading.Thread(target=run, daemon=True, name="rushlight-tell")
+        thread.start()
+        self._telling = [t for t in self._telling if t.is_alive()] + [thread]
 
     # ------------------------------------------------------------------------------------------ messages
 
     def begin(self, key: bytes, call: bytes) -> None:
         """Say which call this process makes under a key. Raises DistBackendError where another one makes another."""
+        self._last = (key, call, time.monotonic())
         with self._arrived:
             problem = self._ledger.ours(key, call)
             failure = self._ledger.failure(key)
@@ -222,16 +295,13 @@ class Mesh:
         if alert is not None:
             alert()
 
-    def trouble(self, key: bytes, peers: Iterable[int]) -> str | None:
+    def trouble(self, key: bytes, peers: Collection[int]) -> str | None:
         """Why a call that needs these peers cannot end: its group has failed, or one of them is gone; or None."""
         with self._arrived:
-            failure = self._ledger.failure(key)
-            if failure:
-                return failure
-            for peer in peers:
-                if peer in self._gone:
-                    return f"Connection closed by peer: process {peer}: {self._gone[peer]}"
-        return None
+            failure = self._ledger.failure(key) or next((self._obituary(p) for p in self._gone if p in peers), None)
+        if failure:
+            notice()
+        return failure
 
     def failure(self, key: bytes) -> str | None:
         """Why calls of the key's group raise, or None."""
@@ -239,88 +309,100 @@ class Mesh:
             return self._ledger.failure(key)
 
     def _tell_failure(self, key: bytes, text: str) -> None:
-        """Send it from a thread: one that reads must not wait for others that read."""
         raw = np.frombuffer(text.encode(), np.uint8)
 
         def tell() -> None:
             for peer in self._peers:
                 with suppress(DistBackendError):
-                    self.send(peer, key, raw, kind=_FAILURE)
+                    self.send(peer, key, raw, kind=Kind.FAILURE)
 
-        thread = threading.Thread(target=tell, daemon=True, name="rushlight-failure")
-        thread.start()
-        self._telling.append(thread)
+        self._tell(tell)
 
     def announce(self, peer: int, key: bytes, call: bytes) -> None:
         """Send which call is made, without data, to a peer that would hear nothing else."""
-        self.send(peer, key, _NOTHING, call, _ANNOUNCEMENT)
+        self.send(peer, key, _NOTHING, call, Kind.ANNOUNCEMENT)
 
-    def send(self, peer: int, key: bytes, array: np.ndarray, note: bytes = b"", kind: int = _DATA) -> None:
+    def send(self, peer: int, key: bytes, array: np.ndarray, note: bytes = b"", kind: Kind = Kind.DATA) -> None:
         """Send the bytes of a contiguous array. Raises DistBackendError when the peer is gone."""
         raw = array.reshape(-1).view(np.uint8)
         if peer == self.rank:
             with self._arrived:
-                self._inbox.setdefault((peer, key), deque()).append((note, raw.copy()))
+                self._inbox.deliver(peer, key, note, raw.copy())
                 self._arrived.notify_all()
             return
         connection = self._peers[peer]
         try:
             with self._sending[peer]:
-                connection.sendall(_HEAD.pack(kind, len(key), len(note), raw.size) + key + note)
+                connection.sendall(packed(kind, raw.size, key, note))
                 connection.sendall(memoryview(raw))  # pyright: ignore[reportArgumentType]
         except BlockingIOError as error:
-            raise DistBackendError(f"Timed out sending {raw.size} bytes to process {peer}") from error
+            raise DistBackendError(f"Timed out sending {raw.size} bytes to {self.name(peer)}") from error
         except OSError as error:
-            raise DistBackendError(
-                self.failure(key) or f"Connection closed by peer: process {peer}: {self._gone.get(peer, error)}"
-            ) from error
+            with self._arrived:  # the thread that reads may hear more of it
+                self._arrived.wait_for(lambda: peer in self._gone, _GRACE_S)
+            raise DistBackendError(self.failure(key) or self.trouble(key, (peer,)) or self._obituary(peer)) from error
 
-    def receive(self, peer: int | None, key: bytes, timeout: timedelta) -> tuple[int, bytes, np.ndarray]:
+    def receive(
+        self, peer: int | None, key: bytes, timeout: timedelta, members: Collection[int] = (), asks: bool = True
+    ) -> tuple[int, bytes, np.ndarray]:
         """(sender, note, bytes) of the next message with this key, from one peer or (None) from any.
+
+        members: other processes whose death ends the wait as well, since the sender may wait for them. asks: whether the
+        error of a wait that takes too long says what each process does.
 
         Raises DistBackendError when the time is up, the peer is gone, or the processes' calls differ.
         """
-        limit = timeout.total_seconds()
-        found: list[int] = []
+        request = self.post(Request(peer, key))
+        try:
+            return self.wait(request, timeout, members, asks)
+        except BaseException:
+            with self._arrived:
+                self._inbox.withdraw(request)
+            raise
+
+    def post(self, request: Request) -> Request:
+        """Ask for a message, to be waited for by `wait`."""
+        with self._arrived:
+            self._inbox.post(request)
+        return request
+
+    def wait(
+        self, request: Request, timeout: timedelta, members: Collection[int] = (), asks: bool = True
+    ) -> tuple[int, bytes, np.ndarray]:
+        """Wait for the message of a request, as `receive` does."""
+        limit, peer, key = timeout.total_seconds(), request.peer, request.key
 
         def ready() -> bool:
-            found[:] = self._with_message(peer, key)
-            return bool(found) or self._nobody_left(peer) or self._ledger.failure(key) is not None
+            return bool(request.message) or self._nobody_left(peer) or self._ledger.failure(key) is not None
 
         with self._arrived:
-            self._arrived.wait_for(ready, limit)
+            self._arrived.wait_for(lambda: ready() or not self._dead.isdisjoint(members), limit)
+            if not ready() and not self._dead.isdisjoint(members):
+                self._arrived.wait_for(ready, min(limit, _GRACE_S))
             failure = self._ledger.failure(key)
+            if request.message is not None and not failure:
+                return request.message
+            notice()
             if failure:
                 raise DistBackendError(failure)
-            if found:
-                return found[0], *self._take(found[0], key)
-            who = "any process" if peer is None else f"process {peer}"
-            if self._nobody_left(peer):
-                raise DistBackendError(f"Connection closed by peer: {who}: {self._gone.get(peer or 0, 'it has ended')}")
-        raise DistBackendError(f"Timed out waiting {int(limit * 1000)}ms for recv operation to complete, from {who}")
-
-    def has_message(self, peer: int | None, key: bytes) -> bool:
-        """Whether `receive` would return at once."""
-        with self._arrived:
-            return bool(self._with_message(peer, key))
-
-    def _with_message(self, peer: int | None, key: bytes) -> list[int]:
-        peers = range(self.size) if peer is None else (peer,)
-        return [p for p in peers if (p, key) in self._inbox]
+            needed = {*members, *((peer,) if peer is not None else self._peers)}
+            if self._nobody_left(peer) or not self._dead.isdisjoint(members):
+                raise DistBackendError(self._obituary(next(p for p in self._gone if p in needed)))
+        who = "any process" if peer is None else self.name(peer)
+        raise DistBackendError(
+            f"Timed out waiting {int(limit * 1000)}ms for recv operation to complete, from {who}"
+            + (f". {self.last_calls()}" if asks else "")
+        )
 
     def _nobody_left(self, peer: int | None) -> bool:
         return peer in self._gone if peer is not None else len(self._gone) == len(self._peers) > 0
 
-    def _take(self, peer: int, key: bytes) -> tuple[bytes, np.ndarray]:
-        queue = self._inbox[peer, key]
-        message = queue.popleft()
-        if not queue:
-            del self._inbox[peer, key]
-        return message
 
-
-def _received(connection: socket.socket, size: int) -> np.ndarray:
-    """The next `size` bytes. A large array grows with what arrives, not with what was announced."""
+def _received(connection: socket.socket, size: int, room: np.ndarray | None = None) -> np.ndarray:
+    """The next `size` bytes, in `room`; else a large array grows with what arrives, not with what was announced."""
+    if room is not None:
+        _fill(connection, room)
+        return room
     message, start = np.empty(min(size, _AT_ONCE), np.uint8), 0
     while True:
         _fill(connection, message[start:])
@@ -330,22 +412,39 @@ def _received(connection: socket.socket, size: int) -> np.ndarray:
         message.resize(min(size, 2 * start), refcheck=False)
 
 
+def _is_program(file: str) -> bool:
+    """Whether a file is neither this package's nor one of Python's own library."""
+    return "site-packages" in file.split(os.sep) or not file.startswith((_PACKAGE, _LIBRARY, "<frozen"))
+
+
+def _limit(connection: socket.socket, timeout: timedelta) -> None:
+    """Let a send to a process that takes nothing fail in the end, and the kernels ask each other whether they are there."""
+    seconds, rest = divmod(timeout.total_seconds(), 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", int(seconds), int(rest * 1e6)))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 1), ("TCP_KEEPINTVL", 1), ("TCP_KEEPCNT", 5)):
+        if hasattr(socket, name):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def _is_cut(connection: socket.socket) -> bool:
+    """Whether something that was sent has waited for long to be acknowledged by the other host's kernel (Linux)."""
+    if not hasattr(socket, "TCP_INFO"):
+        return False
+    try:
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
+    except OSError:
+        return False
+    if len(info) < _INFO.size:
+        return False
+    unacknowledged, last_ms = _INFO.unpack(info)
+    return unacknowledged > 0 and last_ms > _CUT_MS
+
+
 def _fill(connection: socket.socket, message: np.ndarray) -> None:
     view = memoryview(message) if message.size else memoryview(b"")  # pyright: ignore[reportArgumentType]
     while view:
-        got = connection.recv_into(view)
+        got = connection.recv_into(view, 0, socket.MSG_WAITALL)
         if not got:
             raise EOFError("the other process closed the connection")
         view = view[got:]
-
-
-def _own_address(store: Any) -> str:
-    """The address of this machine under which the store's machine sees it; loopback where there is no network store."""
-    while hasattr(store, "underlying_store"):
-        store = store.underlying_store
-    connection = getattr(store, "_connection", None)
-    return "127.0.0.1" if connection is None else connection.getsockname()[0]
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -31,7 +31,8 @@ def _send(pg: ProcessGroup, rank: int, key: bytes, value: Any, note: bytes = b""
 
 
 def _receive(pg: ProcessGroup, rank: int, key: bytes) -> Any:
-    return pickle.loads(pg.mesh.receive(pg.ranks[rank], key, pg.timeout)[2].tobytes())
+    members = pg.ranks if b"#" in key else ()
+    return pickle.loads(pg.mesh.receive(pg.ranks[rank], key, pg.timeout, members)[2].tobytes())
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:

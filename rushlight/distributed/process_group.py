@@ -74,7 +74,7 @@ class ProcessGroup:
         self._calls = count()
         self._untold: dict[int, dict[bytes, bytes]] = {}  # rank: the calls (by key) that it has not heard of yet
         self._telling = threading.Lock()
-        self._line = Line()
+        self._line, self.messages = Line(), Line()  # of collectives, and of messages between two processes
         self.splits = count()  # calls of `split_group`
         self.coalescing: list[tuple[Any, ...]] | None = None  # calls that `_coalescing_manager` makes together
         self._made = self._checksum = 0  # of calls by MPI: how many, and what they were since they were compared
@@ -173,9 +173,12 @@ class ProcessGroup:
                 for key, note in self._untold.pop(rank, {}).items():
                     self.mesh.announce(self.ranks[rank], key, note)
 
-    def take(self, rank: int, key: bytes, like: np.ndarray, timeout: timedelta | None = None) -> np.ndarray:
+    def take(
+        self, rank: int, key: bytes, like: np.ndarray, timeout: timedelta | None = None, asks: bool = True
+    ) -> np.ndarray:
         """The array that a rank has sent, of the shape and type of `like`. Raises where its size is another one."""
-        _, note, message = self.mesh.receive(self.ranks[rank], key, timeout or self.timeout)
+        limit = timeout or self.timeout
+        _, note, message = self.mesh.receive(self.ranks[rank], key, limit, self.ranks, asks)
         theirs = note.partition(b"\0")[2].decode(errors="replace") or f"{message.size} bytes"
         if message.size != like.nbytes or (b"\0" in note and theirs != described(like)):
             text = (
@@ -350,7 +353,7 @@ class ProcessGroup:
         missing = []
         for rank in range(1, self.size()):
             try:
-                self.take(rank, key, _MARK, timedelta(seconds=max(0.001, deadline - time.monotonic())))
+                self.take(rank, key, _MARK, timedelta(seconds=max(0.001, deadline - time.monotonic())), asks=False)
             except DistBackendError:
                 if self.mesh.failure(key):
                     raise

@@ -14,14 +14,17 @@ import socket
 import subprocess
 import sys
 import time
+from functools import partial
 from typing import Any
 
+from .control.process_state import KILLED_LOOKS, LOOK_S, Looks, birth
 from .process_output import Output, streams_of
 
 __all__ = ["get_args_parser", "main", "parse_args", "run"]
 
 _POLL_S = 0.05
-_GRACE_S = 10.0  # between asking a process to end and killing it
+_RAISE_S = 2.0  # after a failure, for the others to raise by themselves what they know of it
+_GRACE_S = 5.0  # between asking a process to end and killing it
 
 
 def get_args_parser() -> argparse.ArgumentParser:
@@ -87,10 +90,12 @@ def _run_once(args: argparse.Namespace, attempt: int) -> int:
             chosen = (streams_of(text, local_rank) for text in (args.redirects, args.tee))
             outputs.append(Output(args.log_dir, own["RANK"], local_rank, *chosen))
             processes.append(
-                subprocess.Popen(_command(args), env=own, preexec_fn=_ends_with_parent, **outputs[-1].arguments)
+                subprocess.Popen(
+                    _command(args), env=own, preexec_fn=partial(_ends_with, os.getpid()), **outputs[-1].arguments
+                )
             )
             outputs[-1].begin(processes[-1])
-        return _wait(processes)
+        return _wait(processes, _rank(args, local_size, 0))
     finally:
         _end(processes)
         for output in outputs:
@@ -101,10 +106,12 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
-def _ends_with_parent() -> None:
+def _ends_with(parent: int) -> None:
     """In a new process: the system kills it when the launcher dies, so that none stays behind."""
     if _libc is not None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it died before the system knew
+            os._exit(1)
 
 
 def _environment(args: argparse.Namespace, attempt: int) -> tuple[int, dict[str, str]]:
@@ -129,6 +136,7 @@ def _environment(args: argparse.Namespace, attempt: int) -> tuple[int, dict[str,
         "TORCHELASTIC_RUN_ID": str(args.rdzv_id),
         "TORCHELASTIC_RESTART_COUNT": str(attempt),
         "TORCHELASTIC_MAX_RESTARTS": str(args.max_restarts),
+        "RUSHLIGHT_AGENT": str(os.getpid()),  # who looks after the processes
     }
     if nodes == 1:  # several launchers of one job would have to agree; there --rdzv-id is the name
         environment["RUSHLIGHT_JOB_ID"] = f"{args.rdzv_id}-{os.urandom(4).hex()}"
@@ -152,31 +160,52 @@ def _command(args: argparse.Namespace) -> list[str]:
     return [*python, args.training_script, *args.training_script_args]
 
 
-def _wait(processes: list[Any]) -> int:
-    """The status of the first process that fails; 0 when all have ended well."""
+def _wait(processes: list[Any], first_rank: int) -> int:
+    """The status of the first process that fails; 0 when all have ended well. A process that stays stopped is killed."""
+    looks, next_look = Looks(KILLED_LOOKS), 0.0
+    births = [birth(process.pid) for process in processes]
     while True:
         states = [process.poll() for process in processes]
-        failed = [(rank, state) for rank, state in enumerate(states) if state]
+        failed = [(local_rank, state) for local_rank, state in enumerate(states) if state]
         if failed:
-            rank, state = failed[0]
-            print(f"torch.distributed.run: local rank {rank} failed with status {state}", file=sys.stderr)
+            local_rank, state = failed[0]
+            how = f"exit status {state}" if state > 0 else f"signal {-state} ({signal.strsignal(-state)})"
+            print(
+                f"torch.distributed.run: rank {first_rank + local_rank} (local rank {local_rank}, pid "
+                f"{processes[local_rank].pid}) on host {socket.gethostname()} has ended by {how}",
+                file=sys.stderr,
+            )
             return state if state > 0 else 1
         if all(state == 0 for state in states):
             return 0
+        if time.monotonic() >= next_look:
+            next_look = time.monotonic() + LOOK_S
+            for local_rank, process in enumerate(processes):
+                if states[local_rank] is None and looks.given_up(process.pid, births[local_rank]):
+                    print(f"torch.distributed.run: local rank {local_rank} stays stopped: killed", file=sys.stderr)
+                    process.kill()
         time.sleep(_POLL_S)
 
 
 def _end(processes: list[Any]) -> None:
-    alive = [process for process in processes if process.poll() is None]
-    for process in alive:
-        process.send_signal(signal.SIGTERM)
-    deadline = time.monotonic() + _GRACE_S
-    for process in alive:
-        try:
-            process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
+    """Let all end: by themselves where one has failed, then by SIGTERM, which wakes a stopped one, then by SIGKILL."""
+    if any(process.poll() for process in processes):
+        _wait_all(processes, _RAISE_S)
+    for process in processes:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGCONT)
+    _wait_all(processes, _GRACE_S)
+    for process in processes:
+        if process.poll() is None:
             process.kill()
             process.wait()
+
+
+def _wait_all(processes: list[Any], limit_s: float) -> None:
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline and any(process.poll() is None for process in processes):
+        time.sleep(_POLL_S)
 
 
 if __name__ == "__main__":

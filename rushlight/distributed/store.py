@@ -6,11 +6,13 @@ A get waits until the key is there, or raises DistStoreError when the time is up
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import struct
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -187,10 +189,18 @@ class HashStore(Store):
         with self._changed:
             return list(self._table)
 
-    def _await(self, key: str, deadline: float) -> bool:
+    def _await(self, key: str, deadline: float, ends: Callable[[], bool] = lambda: False) -> bool:
+        """ends: what else ends the wait, looked at after each `wake`."""
         with self._changed:
-            self._changed.wait_for(lambda: key in self._table or self.closed, max(0.0, deadline - time.monotonic()))
+            self._changed.wait_for(
+                lambda: key in self._table or self.closed or ends(), max(0.0, deadline - time.monotonic())
+            )
             return key in self._table
+
+    def wake(self) -> None:
+        """Let all who wait look again."""
+        with self._changed:
+            self._changed.notify_all()
 
     def close(self) -> None:
         """End all waits: no further key comes."""
@@ -238,6 +248,13 @@ class PrefixStore(Store):
 # ---------------------------------------------------------------------------------------------- over TCP
 
 
+class StoreGone(DistNetworkError):
+    """The process that kept a store has ended."""
+
+
+StoreGone.__module__ = "torch.distributed"
+
+
 def send_fields(connection: socket.socket, *fields: bytes) -> None:
     """Send byte strings: how many, how long, and themselves."""
     table = struct.pack(f"!I{len(fields)}I", len(fields), *map(len, fields))
@@ -260,6 +277,7 @@ class _Server:
         self.listener = _listen(host, port)
         self.port = self.listener.getsockname()[1]
         self._newcomers = threading.BoundedSemaphore(_NEWCOMERS)
+        self.lost: dict[bytes, str] = {}  # groups that cannot be made, since a process has ended meanwhile
         threading.Thread(target=self._accept, daemon=True, name="rushlight-store").start()
 
     def _accept(self) -> None:
@@ -281,14 +299,27 @@ class _Server:
                 self._newcomers.release()
             if who is None:
                 return
+            joining = b""
             try:
                 while True:
                     fields = receive_fields(connection)
                     if not fields:
                         return
-                    send_fields(connection, *self._reply(fields[0], fields[1:]))
-            except (EOFError, OSError, MemoryError):  # the client is gone, or sends what no client does
+                    if fields[0] == b"join":
+                        joining, who["rank"] = fields[1], int(fields[2])
+                    send_fields(connection, *self._reply(fields[0], fields[1:], joining))
+            except (
+                EOFError,
+                OSError,
+                MemoryError,
+                ValueError,
+                LookupError,
+            ):  # the client is gone, or sends what no client does
                 return
+            finally:
+                if joining:
+                    self.lost.setdefault(joining, f"{handshake.named(who)} has ended before the group was made")
+                    self.table.wake()
 
     def _judge(self, who: dict[str, Any]) -> str:
         if handshake.same_job(self.who, who):
@@ -301,13 +332,13 @@ class _Server:
             f"{handshake.described(who)}. Give each job a port (MASTER_PORT) of its own."
         )
 
-    def _reply(self, command: bytes, arguments: list[bytes]) -> list[bytes]:
+    def _reply(self, command: bytes, arguments: list[bytes], joining: bytes) -> list[bytes]:
         try:
-            return [b"", *self._answer(command.decode(), arguments)]
+            return [b"", *self._answer(command.decode(), arguments, joining)]
         except (ValueError, LookupError, DistStoreError) as error:  # a number that is none, a missing argument
             return [f"{type(error).__name__}: {error}".encode()]
 
-    def _answer(self, command: str, arguments: list[bytes]) -> list[bytes]:
+    def _answer(self, command: str, arguments: list[bytes], joining: bytes) -> list[bytes]:
         key = arguments[0].decode() if arguments else ""
         table = self.table
         if command == "set":
@@ -326,10 +357,16 @@ class _Server:
         if command == "delete":
             return [b"1"] if table._delete(key) else []
         if command == "await":
-            found = table._await(key, time.monotonic() + float(arguments[1]))
+            found = table._await(key, time.monotonic() + float(arguments[1]), lambda: joining in self.lost)
+            if not found and joining in self.lost:
+                raise DistStoreError(self.lost[joining])
             if table.closed and not found:
                 raise DistStoreError(f"its process has closed it, and the key {key!r} is not there")
             return [b"1"] if found else []
+        if command == "join":
+            return []
+        if command == "who":
+            return [json.dumps(self.who).encode()]
         if command == "keys":
             return [k.encode() for k in table._keys()]
         raise LookupError(f"a store does not know the command {command[:20]!r}")
@@ -358,9 +395,16 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def connect(
-    host: str, port: int, deadline: float, key: bytes | None = None, who: dict[str, Any] | None = None
+    host: str,
+    port: int,
+    deadline: float,
+    key: bytes | None = None,
+    who: dict[str, Any] | None = None,
+    look: Callable[[], None] = lambda: None,
 ) -> socket.socket:
     """A connection after its handshake, tried until `deadline` on the monotonic clock. key: None is the job's.
+
+    look: called between two tries; raises where there is no use in another one.
 
     Raises DistNetworkError when the time is up, or at once where the other end refuses.
     """
@@ -374,6 +418,7 @@ def connect(
                 raise DistNetworkError(
                     f"The client socket has timed out while trying to connect to ({host}, {port}): {error}"
                 ) from error
+            look()
             time.sleep(5 * _POLL_S)
 
 
@@ -425,6 +470,7 @@ class TCPStore(Store):
         self._owner = os.getpid()
         deadline = time.monotonic() + timeout.total_seconds()
         self._connection = connect(host_name, self.port, deadline)
+        self.keeper: dict[str, Any] = json.loads(self._ask("who")[0])  # the process with the table
         if world_size is not None and wait_for_workers and world_size > 1:
             self._meet(world_size, deadline)
 
@@ -447,7 +493,7 @@ class TCPStore(Store):
                 send_fields(self._connection, command.encode(), *arguments)
                 problem, *answer = receive_fields(self._connection)
             except (EOFError, OSError, ValueError) as error:
-                raise DistNetworkError(f"the store at {self.host}:{self.port} is gone: {error}") from error
+                raise StoreGone(f"the store at {self.host}:{self.port} is gone: {error}") from error
         if problem:
             raise DistStoreError(f"the store refuses {command!r}: {problem.decode(errors='replace')}")
         return answer
@@ -472,6 +518,10 @@ class TCPStore(Store):
 
     def _keys(self) -> list[str]:
         return [key.decode() for key in self._ask("keys")]
+
+    def join(self, group: str, rank: int) -> None:
+        """Say which group this process is making, '' when it is made: if it ends meanwhile, the others' waits end."""
+        self._ask("join", group.encode(), str(rank).encode())
 
     def _await(self, key: str, deadline: float) -> bool:
         return bool(self._ask("await", key.encode(), str(max(0.0, deadline - time.monotonic())).encode()))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from .control.guard import notice
 from .errors import DistError
 
 __all__ = ["Future", "Line", "Work", "completed"]
@@ -50,6 +51,7 @@ class Work:
         if not self._over.wait(None if timeout is None or not timeout else timeout.total_seconds()):
             raise RuntimeError("Wait timeout: the collective is still under way")
         if self._error is not None:
+            notice()
             raise self._error
         return True
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from ..core.device import devices
 from . import handshake
+from .control import process_state
+from .control.guard import Guard
 from .mesh import Mesh
 from .mpi import launched
 from .mpi import library as mpi_library
@@ -66,6 +68,7 @@ class _World:
     starts: Counter[Any] = Counter()  # default groups for which this process has met others, by where
     store: Store | None = None
     mpi: MpiWorld | None = None
+    guard: Guard | None = None
     hook = False  # whether the end of the process has been taken care of
 
 
@@ -269,6 +272,8 @@ def init_process_group(
     name = _checked_backend(backend)
     devices.check(device_id)
     limit = default_pg_timeout if timeout is None else timeout
+    if (world_size if world_size > 0 else os.environ.get("WORLD_SIZE", "")) not in (1, "1"):
+        process_state.start_helper()
     place = (store or init_method, world_size, *map(os.environ.get, ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")))
     number = _World.starts[place]
     if pg_options is not None:
@@ -288,16 +293,21 @@ def init_process_group(
         raise ValueError(f"rank {rank} is not one of {world_size} processes")
     _World.starts[place] += 1
     mesh = Mesh(PrefixStore(f"default_pg/{number}", store), rank, world_size, limit)
+    guard = Guard(mesh) if world_size > 1 else None
     try:
         _remove_file(store, world_size)
         _World.mpi = join(mesh, f"world {number}", limit)
         group = ProcessGroup(mesh, list(range(world_size)), "0", name, limit, "default_pg", _World.mpi)
-    except BaseException:
+    except BaseException as error:
+        if guard is not None:
+            guard.close()
+        mesh.leave(error)
         mesh.close()
         _World.mpi = None
         raise
     _World.store = store
     _World.default = _registered(group)
+    _World.guard = guard
     if not _World.hook:
         _World.hook = True
         # also in processes that multiprocessing starts, which skip atexit; not in a forked copy of this one
@@ -350,10 +360,15 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
 
 
 def _leave() -> None:
-    """Before this process hangs up, or ends: let the others receive by MPI what it has sent."""
+    """Before this process hangs up, or ends: let the others receive by MPI what it has sent, and say goodbye."""
     world, _World.mpi = _World.mpi, None
     if world is not None:
         world.leave()
+    if _World.guard is not None:
+        _World.guard.close()
+        _World.guard = None
+    if _World.default is not None:
+        _World.default.mesh.leave()
 
 
 # ---------------------------------------------------------------------------------------------- further groups

@@ -576,3 +576,16 @@ def test_objects_are_destroyed_when_the_next_one_is_made():
     assert not destroyed and handle in primitives._dead
     primitives.plain((2, 3))
     assert destroyed == [0] and handle not in primitives._handles
+
+
+@needs_onednn
+@pytest.mark.parametrize("threads, size, kernel, taken", [
+    (1, 32, 2, False), (8, 32, 2, False), (9, 32, 2, True), (1, 4, 2, True), (2, 32, 3, False), (3, 32, 3, True),
+])  # fmt: skip
+def test_large_max_pooling_is_numpys_where_few_threads_share_it(threads, size, kernel, taken, monkeypatch):
+    from rushlight.backend.onednn import register
+
+    monkeypatch.setattr(register, "get_num_threads", lambda: threads)
+    x = np.random.default_rng(0).standard_normal((8, size, size, size)).astype(np.float32)
+    result = register._max_pool(x, (kernel, kernel), (2, 2), (0, 0), (1, 1), False)
+    assert (result is not NotImplemented) is taken

@@ -410,6 +410,10 @@ class MeshProtocol(Parser):
             (0, b"g#1/part", call + b"\0float32 [2]", data),
             (0, b"p", b"float32 [2]", data),
             (1, b"g#1", call, b""),
+            (3, b"control", b"", b'["it has ended", true]'),
+            (4, b"control", b"", b'[1, "it was killed"]'),
+            (5, b"control", b"", b""),
+            (6, b"control", b"", b"last call: barrier()"),
             (1, b"g#2", b"barrier", b""),
             (2, b"g#1", b"", b"process 1 has failed"),
         ]
@@ -429,14 +433,14 @@ class MeshProtocol(Parser):
             if chance.random() < 0.7:
                 part = chance.randrange(1, 4)
                 frame[part] = changed(frame[part], chance, self.seeds)
-        frames[0][0] = chance.choice((0, 0, 1, 2, 2, 3, 255))
+        frames[0][0] = chance.choice((0, 0, 1, 2, 2, 3, 4, 5, 6, 255))
         return b"".join(map(self._packed, frames))
 
     def read(self, data):
         group = object.__new__(process_group.ProcessGroup)
         group.ranks, group.timeout, group.mesh = [0, 1], timedelta(0), object.__new__(mesh.Mesh)
         _join_alone(group.mesh)
-        own = group.mesh._inbox[0, b"own"]
+        own = group.mesh._inbox.messages[0, b"own"]
         ours, theirs = socket.socketpair()
         try:
             ours.sendall(data)
@@ -447,8 +451,10 @@ class MeshProtocol(Parser):
         finally:
             ours.close()
             theirs.close()
-            assert group.mesh._inbox.pop((0, b"own")) is own and list(own) == [(b"", b"kept")], "it wrote as another"
-            assert all(peer == 1 for peer, _ in group.mesh._inbox)
+            assert group.mesh._inbox.messages.pop((0, b"own")) is own and list(own) == [(b"", b"kept")], (
+                "it wrote as another"
+            )
+            assert all(peer == 1 for peer, _ in group.mesh._inbox.messages)
         group.mesh.begin(b"g#1", self.CALL)
         group.take(1, b"g#1", self.LIKE)
 
@@ -456,9 +462,12 @@ class MeshProtocol(Parser):
 def _join_alone(made):
     """Process 0 of 2, whose only connection a test reads. What it would tell the other is thrown away."""
     made.rank, made.size, made._arrived = 0, 2, threading.Condition()
-    made._inbox = {(0, b"own"): deque([(b"", b"kept")])}
+    made._inbox = mesh.Inbox()
+    made._inbox.messages[0, b"own"] = deque([(b"", b"kept")])
     made._ledger, made._gone, made._peers, made._closed = mesh.Ledger(0), {1: "it has ended"}, {}, False
-    made._tell_failure = lambda key, text: None
+    made._tell = lambda tell: None
+    made._who, made._dead, made._silent, made._answers, made._last = {}, set(), set(), {}, None
+    made.death = ""
     made.when_in_trouble = None
     made._ledger.ours(b"g#1", MeshProtocol.CALL)
 

@@ -57,6 +57,7 @@ def _meet_by_mpi(found: Library) -> None:
         found.start()
         Finalize(None, _end, (found,), exitpriority=0)  # after what the groups do at the end
     hosts = world.allgather(start.host_name())
+    start.remove_own_names()  # all have the memory by now
     told: dict[str, Any] = world.bcast(_decided(len(set(hosts)) > 1))
     start.started_by_launcher(told.pop("world"), world.Get_rank(), world.Get_size())
     for name, value in told.items():

@@ -29,7 +29,7 @@ from .pmi import PmiServer
 from .waiting import Watch
 from .wire import Wire
 
-__all__ = ["World", "has_failed", "host_name", "join", "started_by_launcher"]
+__all__ = ["World", "has_failed", "host_name", "join", "remove_own_names", "started_by_launcher"]
 
 _EXTRA = "Install the extra: pip install 'rushlight[mpi]'"
 _SHARED = "/dev/shm/mpich_shm_"
@@ -140,7 +140,8 @@ def _exchange(mesh: Mesh, key: bytes, text: str, timeout: timedelta) -> list[str
     for peer in range(mesh.size):
         if peer != mesh.rank:
             mesh.send(peer, key, raw)
-    others = [mesh.receive(peer, key, timeout)[2] if peer != mesh.rank else raw for peer in range(mesh.size)]
+    everyone = range(mesh.size)
+    others = [mesh.receive(peer, key, timeout, everyone)[2] if peer != mesh.rank else raw for peer in everyone]
     return [part.tobytes().decode() for part in others]
 
 
@@ -162,7 +163,7 @@ def _start(found: Library, mesh: Mesh, everyone: list[dict[str, Any]], name: str
             guarded(mesh, found.start, timeout, "starting MPI")
         _exchange(mesh, f"{name}/started".encode(), "", timeout)
     finally:
-        _remove_own_names()  # all have the memory by now, and a job that is killed later leaves no name behind
+        remove_own_names()  # all have the memory by now, and a job that is killed later leaves no name behind
     _state = _State(job, mesh.rank, mesh.size)
 
 
@@ -183,7 +184,8 @@ def guarded(mesh: Mesh, call: Callable[[], Any], timeout: timedelta, what: str) 
     while not done.wait(0.05):
         problem = mesh.trouble(b"", range(mesh.size))
         if problem or time.monotonic() > deadline:
-            raise DistBackendError(f"{what}: {problem or f'no end within {timeout.total_seconds():g} s'}")
+            late = "" if problem else f"no end within {timeout.total_seconds():g} s. {mesh.last_calls()}"
+            raise DistBackendError(f"{what}: {problem or late}")
     value, error = outcome
     if error is not None:
         raise error
@@ -197,7 +199,8 @@ def _own_names() -> set[str]:
     return set()
 
 
-def _remove_own_names() -> None:
+def remove_own_names() -> None:
+    """Remove the names of this process's shared memory: it stays as long as a process uses it."""
     for path in _own_names():
         with suppress(OSError):  # another process was first
             os.unlink(path)

@@ -73,8 +73,8 @@ class Wire:
                     return
                 raise DistBackendError(problem)
             if time.monotonic() > deadline:
-                limit = int(call.timeout.total_seconds() * 1000)
-                raise DistBackendError(f"Timed out waiting {limit}ms for {call.text()} to complete")
+                limit, calls = int(call.timeout.total_seconds() * 1000), self.mesh.last_calls()
+                raise DistBackendError(f"Timed out waiting {limit}ms for {call.text()} to complete. {calls}")
             if self._alarm.wait():
                 return
 

@@ -1,0 +1,1 @@
+"""How the processes of a job meet, and whether they are still there."""
