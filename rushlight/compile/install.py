@@ -94,7 +94,7 @@ def install_in_thread(make_convolution: extension_points.MakeConvolution) -> Non
 
 
 class _Evaluated:
-    """Stands in `module_programs` for a module that evaluates, and counts its calls until a program of them may pay."""
+    """Takes the place in `module_programs` of a module that evaluates, and counts its calls until a program of them may pay."""
 
     def __init__(self, module: Any):
         key, programs = id(module), extension_points.module_programs

@@ -172,7 +172,7 @@ class Backward:
 class Lives:
     """Gives the results of one run of the forward program their histories: one node for all of them.
 
-    again: for a call that nobody asked to compile, what makes its eager history (`jit/module_calls.py`).
+    again: for a call that is a program without being compiled by name, what makes its eager history (`jit/module_calls.py`).
     """
 
     def __init__(self, backward: Backward, leaves: list, arrays: list, again: Any):

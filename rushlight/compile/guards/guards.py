@@ -211,7 +211,7 @@ class _Tensors(Check):
 
     def _guards(self) -> Guards:
         guards = self.guards()
-        assert guards is not None  # who asks has them
+        assert guards is not None  # the caller has them
         return guards
 
     def said(self) -> str:

@@ -1,4 +1,4 @@
-"""Calls of modules in loops that nobody compiles, as programs.
+"""Calls of modules in ordinary loops, as programs.
 
 Once a backward of a loop is a program and has paid for itself (`backward.py`), the outermost modules that the loop calls are
 noted (`look_for_modules`). A call of such a module is captured as `compile(module)` captures it, twice, under the same guards, and
