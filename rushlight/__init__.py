@@ -61,7 +61,6 @@ _LAZY_PACKAGES = {
     "doctor",
     "func",
     "fx",
-    "nested",
     "nn",
     "optim",
     "serialization",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "rushlight"
 LAYERS = (
-    "core", "ops", "sparse", "nested", "backend", "amp", "autograd", "compile", "nn", "fx", "distributions", "optim", "utils", "func",
+    "core", "ops", "sparse", "backend", "amp", "autograd", "compile", "nn", "fx", "distributions", "optim", "utils", "func",
     "serialization", "distributed", "doctor", "testing", "torch", "alias", "cli",
 )  # fmt: skip
 ABOVE_ALL = len(LAYERS)  # the package itself: its __init__ shows the public names of all layers

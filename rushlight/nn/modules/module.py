@@ -6,7 +6,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from rushlight.core.dispatch.extension_points import (
     module_caller,
@@ -100,6 +100,7 @@ class Module(Hookable, Stateful, Convertible, Tree):
     """
 
     dump_patches: bool = False
+    T_destination = TypeVar("T_destination", bound=dict[str, Any])  # what `state_dict` fills, in annotations
     call_super_init: bool = False
     training: bool
 

@@ -97,8 +97,8 @@ class FakeQuantize(FakeQuantizeBase):
 
     observer: the class that finds the range, called with `observer_kwargs`. quant_min, quant_max: the levels.
 
-    >>> FakeQuantize(quant_min=0, quant_max=255)(ops.tensor([-1.0, 0.3, 1.0]))
-    tensor([-1.0039,  0.2980,  1.0039])
+    >>> FakeQuantize(quant_min=0, quant_max=255)(tensor([-1.0, 0.3, 1.0]))
+    tensor([-0.9961,  0.2980,  0.9961])
     """
 
     scale: Tensor

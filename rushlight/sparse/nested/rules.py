@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops
-from ..core.tensor.layout import jagged, strided
-from ..core.tensor.node import shown_as
-from ..core.tensor.tensor import Tensor, wrap
+from ... import ops
+from ...core.tensor.layout import jagged, strided
+from ...core.tensor.node import shown_as
+from ...core.tensor.tensor import Tensor, wrap
 from .tensor import NestedInt, NestedTensor, like, of_parts
 
 __all__ = ["call"]
@@ -395,16 +395,16 @@ def _transpose(func: Callable, t: Any, dim0: int, dim1: int) -> Any:
     return like(t, t._entries.transpose(a - 1, b - 1), moved.get(t._ragged_idx, t._ragged_idx))
 
 
-def _permute(func: Callable, t: Any, *dims: Any) -> Any:
-    dims = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+def _permute(func: Callable, t: Any, *given: Any) -> Any:
+    dims: Any = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
     order = [d % t.dim() for d in dims]
     if order[0] != 0:
         raise RuntimeError("permute(): not supported for NestedTensor on dim=0")
     return like(t, t._entries.permute([d - 1 for d in order[1:]]), order.index(t._ragged_idx))
 
 
-def _view(func: Callable, t: Any, *sizes: Any) -> Any:
-    sizes = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+def _view(func: Callable, t: Any, *given: Any) -> Any:
+    sizes: Any = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
     if not sizes or sizes[0] not in (-1, t._count()):
         raise RuntimeError(f"view(): the first size of a nested tensor of {t._count()} parts has to be {t._count()}")
     if t._layout is strided:
@@ -534,3 +534,4 @@ _OF_JAGGED = {
     **_BOTH, "permute": _permute, "unflatten": _unflatten, "flatten": _flatten, "rms_norm": _rms_norm,
 }  # fmt: skip
 _OF_STRIDED = {**_BOTH, "sum": _last_sum}
+NestedTensor._call = staticmethod(call)

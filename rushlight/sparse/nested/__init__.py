@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.tensor.layout import strided
+from ...core.tensor.layout import strided
+from .construct import copied, from_jagged, joined, narrowed
 
 __all__ = [
     "as_nested_tensor",
@@ -33,8 +34,6 @@ def nested_tensor(
         TypeError: not a list, as in `nested_tensor(ones(2, 2))`.
         RuntimeError: the ranks differ, as in `nested_tensor([ones(2), ones(2, 2)])`.
     """
-    from .construct import copied
-
     return copied(tensor_list, dtype, layout or strided, device, requires_grad, pin_memory)
 
 
@@ -43,8 +42,6 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
 
     Shape: n tensors (s_i, *) -> (n, s_i, *)
     """
-    from .construct import joined
-
     return joined(ts, dtype, device, layout or strided)
 
 
@@ -62,8 +59,6 @@ def nested_tensor_from_jagged(
     Raises:
         RuntimeError: neither offsets nor lengths, as in `nested_tensor_from_jagged(ones(2))`.
     """
-    from .construct import from_jagged
-
     return from_jagged(values, offsets, lengths, 1 if jagged_dim is None else jagged_dim)
 
 
@@ -74,8 +69,6 @@ def narrow(tensor: Any, dim: int, start: Any, length: Any, layout: Any = strided
         dim: 1. start, length: a number, or a tensor with one for each row.
     Shape: (n, L, *) -> (n, length_i, *)
     """
-    from .construct import narrowed
-
     return narrowed(tensor, dim, start, length, layout)
 
 
@@ -84,8 +77,6 @@ def masked_select(tensor: Any, mask: Any) -> Any:
 
     Shape: (n, L), mask (n, L) -> (n, chosen_i)
     """
-    from .construct import from_jagged
-
     chosen = mask.expand(tensor.shape)
     return from_jagged(tensor.masked_select(chosen), None, chosen.sum(-1), 1)
 

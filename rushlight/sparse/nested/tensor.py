@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops
-from ..core.dispatch.mode import no_grad
-from ..core.dispatch.torch_function import DisableTorchFunctionSubclass, activate
-from ..core.tensor.layout import jagged, strided
-from ..core.tensor.placeholder import Placeholder
-from ..core.tensor.size import Size
-from ..core.tensor.tensor import Tensor, wrap
-from ..sparse.coo import WithoutArray
+from ... import ops
+from ...core.dispatch.mode import no_grad
+from ...core.dispatch.torch_function import DisableTorchFunctionSubclass, activate
+from ...core.tensor.layout import jagged, strided
+from ...core.tensor.placeholder import Placeholder
+from ...core.tensor.size import Size
+from ...core.tensor.tensor import Tensor, wrap
+from ..coo import WithoutArray
 
 __all__ = ["NestedInt", "NestedTensor", "like", "of_parts", "of_values"]
 
@@ -55,13 +55,12 @@ class NestedTensor(WithoutArray):
     _symbol: Any  # jagged: the size of their dimension
     _ragged_idx: int  # jagged: that dimension
     _shapes: Any  # strided: the size of each part
+    _call: Any  # what functions of torch do, set by `rules.py`
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None) -> Any:
-        from .rules import call
-
         with DisableTorchFunctionSubclass():
-            return call(func, args, kwargs or {})
+            return cls._call(func, args, kwargs or {})
 
     # ---------------------------------------------------------------- sizes
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops
-from ..core.dispatch.mode import no_grad
-from ..core.tensor.layout import jagged, strided
-from ..core.tensor.tensor import Tensor, wrap
+from ... import ops
+from ...core.dispatch.mode import no_grad
+from ...core.tensor.layout import jagged, strided
+from ...core.tensor.tensor import Tensor, wrap
+from . import rules as rules  # what functions do
 from .tensor import NestedTensor, of_parts, of_values
 
 __all__ = ["copied", "from_jagged", "joined", "narrowed"]
