@@ -279,7 +279,7 @@ class Again:
         """The edges of the results, by calling the module again; None where that would give something else."""
         calls, captured = (r() for r in self.own)
         module = None if calls is None else calls.module()
-        if module is None or captured is None or not self._is_as_it_was(captured):
+        if calls is None or module is None or captured is None or not self._is_as_it_was(captured):
             return None
         state = thread.state
         args, kwargs = rebuild(captured.guards.template, self.leaves.__getitem__)

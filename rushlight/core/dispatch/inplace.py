@@ -437,8 +437,8 @@ def _compute_in_order(record: Op, arrays: list, metadata: tuple, target: np.ndar
         raise out_of_order(f"{record.name}_")
     own = arrays[0].dtype is target.dtype
     _check_stored(target, as_array(execute(record, arrays, metadata)))  # raises what is wrong with the arguments
-    if record.places is not None:
-        at_places(target, arrays[1:], lambda places, others: record.places(places, others, *metadata))
+    if (find := record.places) is not None:
+        at_places(target, arrays[1:], lambda places, others: find(places, others, *metadata))
     else:
         by_element(target, [target if own else arrays[0], *arrays[1:]], lambda part: execute(record, part, metadata))
     return target
