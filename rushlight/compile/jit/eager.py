@@ -35,13 +35,13 @@ def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
     """What an operator's kernel gives for these arguments: by a program, once they have come often enough."""
     if mode.on or (len(record.signature.arrays) == 1 and not arguments[0].flags.c_contiguous):  # it would be copied
         return record.kernel(*arguments, **keywords)
+    key = None
     try:
         outline = flat.outline(record, arguments, keywords)
         program = None if outline is None else flat.find(outline)
-        if program is not None:
-            return program(arguments)
-        key = record.name, fpmath(), *map(_outline, arguments), *map(_outline, keywords.values())
-        program = _state.programs.get(key)
+        if program is None and (outline is None or _elements(arguments) >= MANY):  # small ones have none of their own
+            key = record.name, fpmath(), *map(_outline, arguments), *map(_outline, keywords.values())
+            program = _state.programs.get(key)
     except TypeError:  # a list among the arguments
         return record.kernel(*arguments, **keywords)
     if program is not None:
@@ -49,9 +49,7 @@ def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
     results = record.kernel(*arguments, **keywords)
     if outline is not None and flat.consider(record, outline, arguments, keywords, results):
         return results
-    if outline is not None and _elements(arguments) < MANY:  # programs of one shape are for larger arrays
-        return results
-    if record.kind != "general" and not _are_contiguous(arguments):
+    if key is None or (record.kind != "general" and not _are_contiguous(arguments)):
         return results
     if _route.is_due(key, max(_elements(arguments), _AT_LEAST), record.jit_warmup):
         _route.make(key, lambda: _Program(record, arguments, keywords, results), lambda: record.name)

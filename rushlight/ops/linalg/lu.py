@@ -43,7 +43,8 @@ def lu_arrays(a):
     """(LU, pivots, info) of matrices (*, m, n), as LAPACK's getrf gives them: row i was swapped with pivots[i] - 1."""
     *batch, m, n = a.shape
     k = min(m, n)
-    found = _getrf(a.reshape(_count(batch), m, n)) if type(a) is np.ndarray else None
+    on_host = hasattr(a, "__array_interface__")  # NumPy's arrays have it, a device's do not
+    found = _getrf(a.reshape(_count(batch), m, n)) if on_host else None
     if found is not None:
         lu, pivots, info = found
         return np.ascontiguousarray(lu).reshape(a.shape), pivots.reshape(*batch, k), info.reshape(batch)

@@ -216,31 +216,21 @@ def _log_sum(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.log(np.exp(x - most) + np.exp(y - most)) + most
 
 
-class _LogSum:
-    """log(exp(x) + exp(y) + exp(z)) of three arrays (N, L), -inf where all are; z counts only where `counts`.
+def _memory_for(counts: np.ndarray, kind: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What `_log_sum_of_three` works on at every step of time: its z counts only where `counts`."""
+    left_out = np.where(counts, 0, -np.inf).astype(kind)
+    return np.empty((3, *counts.shape), kind), left_out, np.full(counts.shape, np.finfo(kind).min, kind)
 
-    Its memory serves every step of time.
-    """
 
-    def __init__(self, counts: np.ndarray, kind: np.dtype):
-        self._terms = np.empty((3, *counts.shape), kind)
-        self._most: Any = np.empty(counts.shape, kind)
-        self._sum: Any = np.empty(counts.shape, kind)
-        self._left_out = np.where(counts, 0, -np.inf).astype(kind)
-        self._lowest = np.array(np.finfo(kind).min, kind)
-
-    def __call__(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """In memory that the next call writes to. Warnings of log(0) are the caller's."""
-        terms, most, total = self._terms, self._most, self._sum
-        terms[0], terms[1] = x, y
-        np.add(z, self._left_out, terms[2])
-        np.maximum.reduce(terms, 0, None, most)
-        np.maximum(most, self._lowest, out=most)  # a finite number, from which -inf stays as far
-        np.subtract(terms, most, terms)
-        np.exp(terms, terms)
-        np.add.reduce(terms, 0, None, total)
-        np.log(total, total)
-        return np.add(total, most, total)
+def _log_sum_of_three(memory: tuple, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """log(exp(x) + exp(y) + exp(z)) of arrays (N, L), -inf where all are. Warnings of log(0) are the caller's."""
+    terms, left_out, lowest = memory
+    terms[0], terms[1] = x, y
+    np.add(z, left_out, terms[2])
+    most = np.maximum(terms.max(0), lowest)  # a finite number, from which -inf stays as far
+    np.subtract(terms, most, terms)
+    np.exp(terms, terms)
+    return np.log(terms.sum(0)) + most
 
 
 def _alpha(ways: _Ways) -> np.ndarray:
@@ -248,11 +238,11 @@ def _alpha(ways: _Ways) -> np.ndarray:
     padded = np.full((steps, n, places + 2), -np.inf, ways.emit.dtype)  # two places that nothing comes from
     alpha = padded[:, :, 2:]
     alpha[0, :, :2] = ways.emit[0, :, :2]
-    log_sum = _LogSum(ways.skip, ways.emit.dtype)
+    memory = _memory_for(ways.skip, ways.emit.dtype)
     with np.errstate(divide="ignore"):
         for t in range(1, steps):
             before = padded[t - 1]
-            np.add(log_sum(before[:, 2:], before[:, 1:-1], before[:, :-2]), ways.emit[t], alpha[t])
+            np.add(_log_sum_of_three(memory, before[:, 2:], before[:, 1:-1], before[:, :-2]), ways.emit[t], alpha[t])
     return np.ascontiguousarray(alpha)
 
 
@@ -266,10 +256,10 @@ def _share(ways: _Ways, alpha: np.ndarray, loss: np.ndarray) -> np.ndarray:
     end[rows, 2 * ways.sizes] = 0
     end[rows[ways.sizes > 0], 2 * ways.sizes[ways.sizes > 0] - 1] = 0
     share = alpha + loss[:, None]
-    log_sum = _LogSum(skip, ways.emit.dtype)
+    memory = _memory_for(skip, ways.emit.dtype)
     with np.errstate(divide="ignore"):
         for t in range(steps - 1, -1, -1):
-            onward = log_sum(beta[:, :-2], beta[:, 1:-1], beta[:, 2:])
+            onward = _log_sum_of_three(memory, beta[:, :-2], beta[:, 1:-1], beta[:, 2:])
             ends = ways.steps == t + 1
             if ends.any():
                 onward[ends] = end[ends]

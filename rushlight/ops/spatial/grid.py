@@ -101,7 +101,9 @@ def _axis_taps(c, n, mode, padding_mode, align_corners):
     ]
 
 
-_zero_where = zero_where.record.reference  # 0.5 ns an element, np.where 5
+def _zero_where(values, mask):
+    """In 0.5 ns an element, np.where in 5."""
+    return zero_where.record.reference(values, mask) if type(values) is np.ndarray else np.where(mask, 0, values)
 
 
 def _element(at, n):
@@ -166,7 +168,7 @@ def _grid_sampler(input, grid, /, mode, padding_mode, align_corners):
             out += np.take_along_axis(x, flat[:, None], 2) * weight[:, None]
             continue
         for image, places_of, w, to in zip(x, flat, weight, out, strict=True):  # 2 ns an element, all at once 9
-            part = image.take(places_of, 1, mode="clip")
+            part = image.take(places_of, 1)
             part *= w
             to += part
     return out.reshape(n, c, *grid.shape[1:-1])
