@@ -18,6 +18,7 @@ from . import collectives, debug_level, errors, objects, world
 from .coalescing import _coalescing_manager  # noqa: F401
 from .collectives import *  # noqa: F403
 from .debug_level import *  # noqa: F403
+from .device_mesh import DeviceMesh, init_device_mesh
 from .errors import *  # noqa: F403
 from .objects import *  # noqa: F403
 from .process_group import ProcessGroup
@@ -33,6 +34,7 @@ reduce_op = ReduceOp
 ProcessGroupGloo = ProcessGroup
 
 __all__ = [
+    "DeviceMesh",
     "FileStore",
     "Future",
     "GradBucket",
@@ -46,6 +48,7 @@ __all__ = [
     "TCPStore",
     "Work",
     "default_pg_timeout",
+    "init_device_mesh",
     "reduce_op",
     "register_rendezvous_handler",
     "rendezvous",

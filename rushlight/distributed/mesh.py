@@ -31,11 +31,11 @@ from . import handshake
 from .control import process_state
 from .control.guard import notice
 from .control.inbox import Inbox, Request
+from .control.ledger import Ledger
 from .control.meeting import Meeting
 from .control.messages import CONTROL, HEAD, REASON, Kind, farewell, packed
 from .errors import DistBackendError, DistNetworkError
 from .handshake import receive_exactly
-from .ledger import Ledger
 from .store import Store
 
 __all__ = ["Mesh"]

@@ -28,9 +28,9 @@ import numpy as np
 
 from rushlight.core.dispatch.mode import emit_event, thread
 
+from .control.ledger import REMEMBERED
 from .debug_level import DebugLevel, get_debug_level
 from .errors import DistBackendError
-from .ledger import REMEMBERED
 from .mesh import Mesh
 from .mpi.wire import Call, Wire
 from .reduce_op import RedOpType, combine

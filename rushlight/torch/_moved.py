@@ -89,6 +89,7 @@ MOVED = {
     "core.tensor.device": "core.device.devices",
     "core.typed_storage": "core.tensor.typed_storage",
     "distributed.absent": "torch._stand_ins",
+    "distributed.ledger": "distributed.control.ledger",
     "foreach": "ops.foreach",
     "func.others": "func",
     "func.unsupported": "func",

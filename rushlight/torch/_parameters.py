@@ -40,9 +40,6 @@ _NAMES = {
     "(device)": "cuda.set_device xpu.set_device mtia.set_device",
     "(msg)": "cuda.nvtx.range_push cuda.nvtx.range_start cuda.nvtx.mark",
     "(device=None, /)": "accelerator.current_stream accelerator.synchronize accelerator.get_device_capability",
-    "(device_type, mesh_shape, *, mesh_dim_names=None, backend_override=None)": """
-        distributed.init_device_mesh distributed.device_mesh.init_device_mesh
-        distributed.tensor.init_device_mesh""",
     "(to, func, args=None, kwargs=None, timeout=-1.0)": """
         distributed.rpc.remote distributed.rpc.rpc_async distributed.rpc.rpc_sync""",
     "(data_ptr, device=None)": "cuda.get_stream_from_external xpu.get_stream_from_external",
@@ -55,11 +52,6 @@ _NAMES = {
     "(self, eigenvectors=False)": "Tensor.eig Tensor.symeig",
     "(self, other)": "Tensor.lstsq Tensor.solve",
     "(name, sources, *args, **kwargs)": "utils.cpp_extension.CppExtension utils.cpp_extension.CUDAExtension",
-    (
-        "(device_type, mesh=None, *, mesh_dim_names=None, backend_override=None, _init_backend=True, _rank=None, "
-        "_layout=None, _rank_map=None, _root_mesh=None)"
-    ): """
-        distributed.device_mesh.DeviceMesh distributed.tensor.DeviceMesh""",
     "(offload_to_cpu=False)": "distributed.fsdp.LocalStateDictConfig distributed.fsdp.StateDictConfig",
     "(*, input_layouts=None, output_layouts=None, use_local_output=True)": """
         distributed.tensor.parallel.ColwiseParallel distributed.tensor.parallel.RowwiseParallel""",

@@ -334,15 +334,12 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
     ("utils.cpp_extension.BuildExtension", "method", NO_EXTENSIONS._replace(
         message=NO_EXTENSIONS.message.replace("{name}", "BuildExtension")), {"with_options": "The command with options."}),
     ("distributed", "function", NOT_IN_DISTRIBUTED, {
-        "init_device_mesh": ": there are no device meshes",
         "breakpoint": "",
     }),
     ("distributed", "module", MODULE, {
-        "device_mesh": "processes in a grid. " + _OWN_NAMES,
         "fsdp": "parameters that are spread over processes. " + _OWN_NAMES,
         "tensor.parallel": "layers that are spread over processes. " + _OWN_NAMES,
     }),
-    ("distributed.device_mesh", "class", NOT_DISTRIBUTED, "DeviceMesh init_device_mesh"),
     ("distributed.fsdp", "class", NOT_DISTRIBUTED, "BackwardPrefetch CPUOffload CPUOffloadPolicy FSDPModule "
      "FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel LocalStateDictConfig MixedPrecision "
      "MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig ShardedOptimStateDictConfig ShardedStateDictConfig "
@@ -350,8 +347,7 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
     ("distributed.optim", "class", NOT_DISTRIBUTED, "DistributedOptimizer"),
     ("distributed.rpc", "class", NOT_DISTRIBUTED, "BackendType RRef TensorPipeRpcBackendOptions WorkerInfo "
      "get_worker_info init_rpc remote rpc_async rpc_sync shutdown"),
-    ("distributed.tensor", "class", NOT_DISTRIBUTED, "DTensor DeviceMesh distribute_module distribute_tensor "
-     "init_device_mesh"),
+    ("distributed.tensor", "class", NOT_DISTRIBUTED, "DTensor distribute_module distribute_tensor"),
     ("distributed.tensor.parallel", "class", NOT_DISTRIBUTED, "ColwiseParallel PrepareModuleInput PrepareModuleOutput "
      "RowwiseParallel SequenceParallel loss_parallel parallelize_module"),
 )  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rushlight.distributed import DistBackendError, HashStore, ReduceOp
-from rushlight.distributed.ledger import REMEMBERED, Ledger
+from rushlight.distributed.control.ledger import REMEMBERED, Ledger
 from rushlight.distributed.mesh import Mesh
 from rushlight.distributed.process_group import ProcessGroup
 

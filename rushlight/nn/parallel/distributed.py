@@ -62,6 +62,8 @@ class DistributedDataParallel(Module, Joinable):
     once. process_group: by default the default group. gradient_as_bucket_view: gradients are parts of the flat tensors that
     travel, which saves memory and copies; the next backward pass writes there again.
 
+    device_mesh: a mesh of one dimension, in the place of its group.
+
     delay_all_reduce_named_params: names and parameters whose averages begin after all others'. torch begins when the gradient
     of param_to_hook_all_reduce is there; the results are the same.
 
@@ -93,10 +95,12 @@ class DistributedDataParallel(Module, Joinable):
         super().__init__()
         _refuse(
             mixed_precision=mixed_precision,
-            device_mesh=device_mesh,
             skip_all_reduce_unused_params=skip_all_reduce_unused_params,
             **rare,
         )
+        self.device_mesh = device_mesh
+        if device_mesh is not None:
+            process_group = _group_of_mesh(device_mesh, process_group)
         self.process_group = _distributed().world.group_of(process_group)
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         named = [(n, p) for n, p in module.named_parameters() if p.requires_grad and n not in ignored]
@@ -294,6 +298,14 @@ def _distributed() -> Any:
     if distributed.value is None:
         raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
     return distributed.value
+
+
+def _group_of_mesh(mesh: Any, group: Any) -> Any:
+    if group is not None:
+        raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+    if mesh.ndim != 1:
+        raise RuntimeError(f"Only 1D device mesh is supported, but got {mesh}.")
+    return mesh.get_group(mesh_dim=0)
 
 
 def _delayed(parameters: list[Any], named: Any, hooked: Any) -> set[int]:
