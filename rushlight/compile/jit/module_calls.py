@@ -26,6 +26,7 @@ import numpy as np
 
 from ...core.dispatch.extension_points import Slot, module_caller, module_programs, profiled_block
 from ...core.dispatch.mode import thread
+from ...core.random import Generator, default_generator
 from ...core.tensor.storage import tick
 from ...core.tensor.tensor import Tensor
 from ..capture.outputs import Outcome
@@ -256,8 +257,6 @@ def _parts(o: Any) -> list:
 
 def generators_of(draws: list[Call]) -> list:
     """The generators that calls draw from."""
-    from ...core.random import Generator, default_generator
-
     found = {
         id(g): g for n in draws for g in ([v for v in n.metadata if isinstance(v, Generator)] or [default_generator])
     }
