@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from datetime import timedelta
@@ -18,7 +19,7 @@ from .mesh import Mesh
 from .mpi import launched
 from .mpi import library as mpi_library
 from .mpi.start import World as MpiWorld
-from .mpi.start import join
+from .mpi.start import give_up, join
 from .process_group import ProcessGroup
 from .rendezvous import rendezvous
 from .store import FileStore, PrefixStore, Store
@@ -303,6 +304,7 @@ def init_process_group(
             guard.close()
         mesh.leave(error)
         mesh.close()
+        give_up()
         _World.mpi = None
         raise
     _World.store = store
@@ -363,7 +365,7 @@ def _leave() -> None:
     """Before this process hangs up, or ends: let the others receive by MPI what it has sent, and say goodbye."""
     world, _World.mpi = _World.mpi, None
     if world is not None:
-        world.leave()
+        world.leave(by_error=getattr(sys, "last_value", None) is not None)
     if _World.guard is not None:
         _World.guard.close()
         _World.guard = None

@@ -85,7 +85,9 @@ class Job:
 
     def __init__(self, fault: str, moment: str, start: str, transport: str, folder: Path):
         self.mark = f"{os.getpid()}-{folder.name}"
-        environment = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "MASTER_PORT")}
+        environment = {
+            k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "MASTER_PORT", "RUSHLIGHT_JIT")
+        }
         environment |= {"PYTHONPATH": str(ROOT), "RUSHLIGHT_FAULT_JOB": self.mark, "OMP_NUM_THREADS": "1"}
         environment |= {"RUSHLIGHT_MPI": "0"} if transport == "TCP" else {}
         self.output = open(folder / "output", "wb")  # noqa: SIM115 (closed by end)

@@ -7,6 +7,7 @@ What a rank sees is written into the folder: `fault` (when), `error-<rank>` (whe
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import signal
@@ -146,6 +147,7 @@ def train():
 
 def main():
     """Train, and write down what ends the training."""
+    faulthandler.dump_traceback_later(30)  # what a job does that hangs
     patched(Meeting, "_accept_all", "init")
     patched(world, "join", "start")
     try:

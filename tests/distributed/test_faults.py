@@ -24,7 +24,6 @@ sys.path.pop(0)
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 CASES = [
     ("kill", "checkpoint", "env"),
-    ("exception", "bucket", "torchrun"),
     ("rank 0", "init", "env"),
     ("launcher", "barrier", "torchrun"),
     ("exit 0", "forward", "mpiexec"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import sys
 from contextlib import suppress
 from multiprocessing.util import Finalize
 from typing import Any
@@ -78,8 +79,9 @@ def _decided(several_hosts: bool) -> dict[str, str]:
 
 
 def _end(found: Library) -> None:
-    """MPI_Finalize, which the launcher expects; where a process has died it would wait for ever."""
-    if not start.has_failed() and not found.mpi.Is_finalized():
+    """MPI_Finalize, which the launcher expects; where a process has died, or this one ends by an error, it would wait for ever."""
+    by_error = getattr(sys, "last_value", None) is not None
+    if not by_error and not start.has_failed() and not found.mpi.Is_finalized():
         found.c.MPI_Finalize()
 
 

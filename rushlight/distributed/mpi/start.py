@@ -29,7 +29,7 @@ from .pmi import PmiServer
 from .waiting import Watch
 from .wire import Wire
 
-__all__ = ["World", "has_failed", "host_name", "join", "remove_own_names", "started_by_launcher"]
+__all__ = ["World", "give_up", "has_failed", "host_name", "join", "remove_own_names", "started_by_launcher"]
 
 _EXTRA = "Install the extra: pip install 'rushlight[mpi]'"
 _SHARED = "/dev/shm/mpich_shm_"
@@ -54,6 +54,12 @@ def started_by_launcher(name: str, rank: int, size: int) -> None:
     """Note that MPI runs in this process, as rank `rank` of `size`."""
     global _state
     _state = _State(name, rank, size)
+
+
+def give_up() -> None:
+    """Note that this process's MPI world is of no use any more: MPI_Finalize would wait for ever."""
+    if _state is not None:
+        _state.failed = True
 
 
 def has_failed() -> bool:
@@ -246,11 +252,10 @@ class World:
         communicator.Set_errhandler(mpi.ERRORS_RETURN)
         return Wire(self.library, self.mesh, communicator, members, self.watch)
 
-    def leave(self) -> None:
+    def leave(self, by_error: bool = False) -> None:
         """Wait until the others have what this process has sent; not for long, since they may go on without it."""
-        if self.mesh.trouble(b"", range(self.mesh.size)):
-            if _state is not None:
-                _state.failed = True
+        if by_error or self.mesh.trouble(b"", range(self.mesh.size)):
+            give_up()
         else:
             self._own.settle(_LEAVE_S)
         self.watch.close()
