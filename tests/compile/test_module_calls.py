@@ -363,9 +363,13 @@ def test_a_mistake_raises_what_it_raised_before(made):
         net()
 
 
-def test_a_module_goes_when_nothing_refers_to_it(made):
+@pytest.mark.parametrize("calls", [3, 4])  # captured once; a program
+def test_a_module_goes_when_nothing_refers_to_it(made, calls):
     net = Network()
-    prepared(net)
+    with noted():
+        for _ in range(calls):
+            net(batch()[0]).sum().backward()
+    assert len(module_programs.value[id(net)].captured) == 1 and len(made) == (calls == 4)
     gone = weakref.ref(net)
     weight = weakref.ref(net.conv.weight)
     key = id(net)

@@ -26,6 +26,7 @@ import numpy as np
 
 from ...core.dispatch.extension_points import Slot, module_caller, module_programs, profiled_block
 from ...core.dispatch.mode import thread
+from ...core.locks import lock
 from ...core.random import Generator, default_generator
 from ...core.tensor.storage import tick
 from ...core.tensor.tensor import Tensor
@@ -61,7 +62,7 @@ class ModuleCalls(CompiledStep):
         self.kind = type(module)
         self.__name__ = self.kind.__qualname__
         self.fullgraph = False
-        self.capturing = threading.Lock()
+        self.capturing = lock()
         self.plain = threading.local()
         self.reset()
 
@@ -155,8 +156,18 @@ class ModuleCalls(CompiledStep):
             raise CaptureError("it is too short to gain by a program")
         super()._conclude(recorder, result, around, candidate)
 
+    def _accept(self, new: _Captured, candidate: _Captured | None) -> None:
+        """Also what waits for a second capture must not keep the module: it would never go."""
+        root, state = self.module(), new.guards.state
+        new.modules = tuple(m for m in new.modules if m is not root)
+        own = [c for c in state.checks if type(c) is Kind and c.of is root]  # each call looks at its class itself
+        state.checks = [c for c in state.checks if c not in own]
+        if _holds(new, root):
+            raise CaptureError("something that its Python reads refers to the module itself")
+        super()._accept(new, candidate)
+
     def _prepare(self, new: _Captured) -> None:
-        outcome, backward, root = new.outcome, new.backward, self.module()
+        outcome, backward = new.outcome, new.backward
         if outcome.grads or outcome.moved or outcome.assigned or outcome.schedules or outcome.training:
             raise CaptureError("it changes gradients, attributes or modes")
         _check_repeatable(new.graph, outcome)
@@ -165,13 +176,6 @@ class ModuleCalls(CompiledStep):
             if backward.refused is not None:
                 raise CaptureError(f"its backward fails: {backward.refused}")
             backward.graph.as_eager = backward.is_hidden = True
-        new.modules = ()
-        state = new.guards.state
-        state.checks = [
-            c for c in state.checks if not (type(c) is Kind and c.of is root)
-        ]  # each call looks at its class
-        if _holds(new, root):
-            raise CaptureError("something that its Python reads refers to the module itself")
 
     def _keep(self, new: _Captured) -> None:
         super()._keep(new)
