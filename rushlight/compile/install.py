@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections.abc import Callable
@@ -100,9 +101,10 @@ class _Evaluated:
         key, programs = id(module), extension_points.module_programs
         self.gone = weakref.ref(module, lambda _: programs.held(key) is self and programs.register(key, None))
         self.left: int | None = None
+        self.thread = threading.get_ident()
 
     def __call__(self, module: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        if module.training:
+        if module.training or threading.get_ident() != self.thread:
             return module._call_impl(*args, **kwargs)
         if self.left is None:
             self.left = _calls_to_wait(module)
@@ -124,10 +126,21 @@ def _calls_to_wait(module: Any) -> int:
     return int(2 * make_ms / (0.01 * nodes + 1e-6 * kept_bytes))
 
 
+def calls_modules_alone() -> bool:
+    """Whether calls of modules may become programs in this thread: in the main one of a process that was not forked.
+
+    What is captured depends on what other threads do meanwhile, and a thread's digits must not.
+    """
+    return threading.current_thread() is threading.main_thread() and os.getpid() == _PROCESS
+
+
+_PROCESS = os.getpid()
+
+
 def _evaluated(module: Any) -> None:
     """Count the calls of a module with others in it, unless it is counted already."""
     programs, key = extension_points.module_programs, id(module)
-    if jit.on and programs.held(key) is None and any(module._modules.values()):
+    if jit.on and calls_modules_alone() and programs.held(key) is None and any(module._modules.values()):
         programs.register(key, _Evaluated(module))
 
 

@@ -11,7 +11,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from rushlight.backend import onednn
+from rushlight.backend import isa, onednn
 from rushlight.backend.onednn import blas, calls, library, primitives
 from rushlight.backend.onednn.primitives import primitive_desc
 from rushlight.backend.onednn.register import install, prefer
@@ -524,7 +524,7 @@ def test_importing_loads_nothing():
 def test_the_environment_turns_it_off():
     program = """
 import numpy as np
-from rushlight.backend import onednn
+from rushlight.backend import isa, onednn
 x = np.ones((1, 1, 4, 4), np.float32)
 print(onednn.available(), "RUSHLIGHT_ONEDNN=0" in onednn.reason_unavailable(), onednn.get_num_threads())
 print(onednn.conv_forward(x, x, None, (1, 1), (0, 0), (1, 1), 1))
@@ -588,4 +588,5 @@ def test_large_max_pooling_is_numpys_where_few_threads_share_it(threads, size, k
     monkeypatch.setattr(register, "get_num_threads", lambda: threads)
     x = np.random.default_rng(0).standard_normal((8, size, size, size)).astype(np.float32)
     result = register._max_pool(x, (kernel, kernel), (2, 2), (0, 0), (1, 1), False)
-    assert (result is not NotImplemented) is taken
+    # with AVX2 alone, pairs are NumPy's in any case
+    assert (result is not NotImplemented) is (taken and (kernel != 2 or isa.has_avx512()))

@@ -81,7 +81,7 @@ def served(monkeypatch):
         monkeypatch.setattr(windows, name, lambda *given, f=function, name=name: calls.append(name) or f(*given))
     before = {operator: operator.record.kernel for operator in install._POOLS.values()}
     for name, operator in install._POOLS.items():
-        first = before[operator].args[1]
+        first = getattr(before[operator], "args", (name, before[operator]))[1]
         operator.record.replace(install.partial(install._first_pool, name, first))
     monkeypatch.setattr(install._work, "left", 0)
     yield calls

@@ -433,7 +433,7 @@ class _Program(Entry):
             node.saved, node.storage = freed, None
         self.used = _state.clock()
         self.uses += 1
-        if self.uses == self.due:
+        if not self.uses % self.due:  # more than once: another model may have the same tape
             look_for_modules()
         return True
 

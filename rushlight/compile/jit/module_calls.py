@@ -36,6 +36,7 @@ from ..capture.structure import flatten, rebuild
 from ..guards.checks import PLAIN, Kind
 from ..guards.guards import modes
 from ..guards.python_state import OURS
+from ..install import calls_modules_alone
 from ..ir.graph import Call, Graph
 from .step import CompiledStep, _Captured, _route
 
@@ -59,7 +60,7 @@ class ModuleCalls(CompiledStep):
 
     def __init__(self, module: Any):
         self.module = weakref.ref(module)
-        self.kind = type(module)
+        self.kind, self.thread = type(module), threading.get_ident()
         self.__name__ = self.kind.__qualname__
         self.fullgraph = False
         self.capturing = lock()
@@ -88,9 +89,12 @@ class ModuleCalls(CompiledStep):
         return self._run(args, kwargs)
 
     def _is_plain(self) -> bool:
-        """Also while a profile is to show the operators, a debugger follows the lines, or the eager history is made."""
+        """Also in other threads, whose digits depend on themselves alone, while a profile is to show the operators, a debugger
+        follows the lines, or the eager history is made.
+        """
         return (
             super()._is_plain()
+            or threading.get_ident() != self.thread
             or profiled_block.value is not None
             or sys.gettrace() is not None
             or getattr(self.plain, "on", False)
@@ -373,29 +377,37 @@ def note(module: Any) -> ModuleCalls | None:
 
 
 class Search:
-    """Called in place of each module's call: notes those of one thread that no other module's call is around."""
+    """Called in place of each module's call: notes, by thread, those that no other module's call is around."""
 
     def __init__(self) -> None:
-        self.thread = threading.get_ident()
-        self.inside = False
-        self.left = _CALLS
+        self.threads: dict[int, list] = {}  # [calls that are left to look at, whether a module's call is around]
 
     def __call__(self, module: Any, call: Callable, hooked: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        if self.inside or threading.get_ident() != self.thread:
+        mine = self.threads.get(threading.get_ident())
+        if mine is None or mine[1]:
             return call(module, hooked, args, kwargs)
         calls = note(module)
-        self.called()
-        self.inside = True
+        self.called(mine)
+        mine[1] = True
         try:
             return call(module, hooked, args, kwargs) if calls is None else calls(module, args, kwargs)
         finally:
-            self.inside = False
+            mine[1] = False
 
-    def called(self) -> None:
+    def look(self) -> None:
+        """Look at this thread's next calls."""
+        self.threads[threading.get_ident()] = [_CALLS, False]
+
+    def called(self, mine: list) -> None:
         """Count a call; after enough of them, stop."""
-        self.left -= 1
-        if self.left <= 0 and module_caller.value is self:
-            module_caller.register(None)
+        mine[0] -= 1
+        if mine[0] <= 0:
+            self.threads.pop(threading.get_ident(), None)
+            if not self.threads and module_caller.value is self:
+                module_caller.register(None)
+
+
+_search = Search()
 
 
 def _may_gain(module: Any) -> bool:
@@ -408,14 +420,17 @@ def _may_gain(module: Any) -> bool:
 
 def look_for_modules() -> None:
     """Note the outermost modules that this thread calls next."""
-    if module_caller.value is None:
-        module_caller.register(Search())
+    if calls_modules_alone() and module_caller.value in (None, _search):
+        if threading.get_ident() not in _search.threads:
+            _search.look()
+        module_caller.register(_search)
 
 
 def forget() -> None:
     """Drop the programs of all modules."""
-    if type(module_caller.value) is Search:
+    if module_caller.value is _search:
         module_caller.register(None)
+    _search.threads.clear()
     for key in list(_kept):
         _forget(key)
     _refused.clear()

@@ -105,7 +105,7 @@ _ZEROS32.flags.writeable = False
 
 def _rectify(x):
     if x.dtype is F32:  # of two zeros NumPy takes the second, as torch x: -0 stays
-        if x.size < _FEW or not x.flags.c_contiguous:
+        if x.size < _FEW or type(x) is not np.ndarray or not x.flags.c_contiguous:
             return np.maximum(_ZERO32, x)
         if x.size <= _PIECE:  # of two arrays in 0.2 ns an element, of a number and an array in 0.6
             return np.maximum(_ZEROS32[: x.size].reshape(x.shape), x)

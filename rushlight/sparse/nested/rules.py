@@ -534,4 +534,3 @@ _OF_JAGGED = {
     **_BOTH, "permute": _permute, "unflatten": _unflatten, "flatten": _flatten, "rms_norm": _rms_norm,
 }  # fmt: skip
 _OF_STRIDED = {**_BOTH, "sum": _last_sum}
-NestedTensor._call = staticmethod(call)

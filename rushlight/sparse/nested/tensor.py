@@ -55,12 +55,13 @@ class NestedTensor(WithoutArray):
     _symbol: Any  # jagged: the size of their dimension
     _ragged_idx: int  # jagged: that dimension
     _shapes: Any  # strided: the size of each part
-    _call: Any  # what functions of torch do, set by `rules.py`
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None) -> Any:
+        from .rules import call  # which are made of this class
+
         with DisableTorchFunctionSubclass():
-            return cls._call(func, args, kwargs or {})
+            return call(func, args, kwargs or {})
 
     # ---------------------------------------------------------------- sizes
 
