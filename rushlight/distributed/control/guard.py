@@ -63,9 +63,14 @@ class Guard:
         self._cpu_s = cpu_s
         self._unnoticed += 1
         computes = cpu_s - before_s > _BUSY * process_state.LOOK_S
-        if self._unnoticed >= _UNNOTICED_LOOKS and computes and hasattr(sys.modules["__main__"], "__file__"):
+        if self._unnoticed >= _UNNOTICED_LOOKS and computes and not _is_interactive():
             _noticed.set()
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_error(text)))
+
+
+def _is_interactive() -> bool:
+    """Whether a person types the program: what runs there then may have nothing to do with the job."""
+    return hasattr(sys, "ps1") or bool(sys.flags.interactive) or "IPython" in sys.modules
 
 
 def _cpu_s(thread: int) -> float:
