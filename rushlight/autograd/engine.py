@@ -508,10 +508,10 @@ def _check_saved(node: Any) -> None:
         for one in t if type(t) is tuple else (t,):
             s = getattr(one, "_storage", None)
             if s is not None and s.stamp > seq:
-                _stale(target, one._array, s, "of its input")
+                stale(target, one._array, s, "of its input")
     s = target.storage
     if s is not None and s.stamp > seq:
-        _stale(target, s.root, s, "of its result")
+        stale(target, s.root, s, "of its result")
 
 
 def _unpacked_backward(node: Any, g: Any) -> tuple:
@@ -526,7 +526,8 @@ def _unpacked_backward(node: Any, g: Any) -> tuple:
         node.saved = packed
 
 
-def _stale(node: Node, a: np.ndarray, s: Any, what: str) -> None:
+def stale(node: Node, a: np.ndarray, s: Any, what: str) -> None:
+    """Raise for a saved array that was written since, by its storage. what: it is, of the node: "of its input"."""
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[torch.{type_word(from_numpy(a.dtype))}Tensor {list(a.shape)}], which {_where_from(node, what)}, is at version "

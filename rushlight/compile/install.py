@@ -126,7 +126,7 @@ def _calls_to_wait(module: Any) -> int:
     return int(2 * make_ms / (0.01 * nodes + 1e-6 * kept_bytes))
 
 
-def calls_modules_alone() -> bool:
+def may_have_programs() -> bool:
     """Whether calls of modules may become programs in this thread: in the main one of a process that was not forked.
 
     What is captured depends on what other threads do meanwhile, and a thread's digits must not.
@@ -140,7 +140,7 @@ _PROCESS = os.getpid()
 def _evaluated(module: Any) -> None:
     """Count the calls of a module with others in it, unless it is counted already."""
     programs, key = extension_points.module_programs, id(module)
-    if jit.on and calls_modules_alone() and programs.held(key) is None and any(module._modules.values()):
+    if jit.on and may_have_programs() and programs.held(key) is None and any(module._modules.values()):
         programs.register(key, _Evaluated(module))
 
 

@@ -199,7 +199,7 @@ class CompiledFunctionBackward(Node):
     """Runs the backward program of one call of a compiled function.
 
     eager: the edges of the results in the history that the call would have had without its program, once something has
-    asked for it: a second derivative, or who looks at the graph. The backward then goes through it. seen: edges of stand-ins,
+    asked for it: a second derivative, or a look at the graph. The backward then goes through it. seen: edges of stand-ins,
     where it could not be made any more.
     """
 
@@ -209,7 +209,8 @@ class CompiledFunctionBackward(Node):
     seen: list | None
 
     def name(self) -> str:
-        return "CompiledFunctionBackward"
+        backward = self.backward_of
+        return backward.outline.name() if backward.is_hidden else "CompiledFunctionBackward"
 
     def function(self, index: int) -> tuple:
         if not self.backward_of.is_hidden:
@@ -231,11 +232,7 @@ class CompiledFunctionBackward(Node):
         saved, storages, owners, again = self.saved
         for s in storages:
             if s.stamp > self.seq:
-                raise RuntimeError(
-                    "one of the variables needed for gradient computation has been modified by an inplace operation: a "
-                    f"tensor {list(s.root.shape)} that a compiled function kept for its backward is at version "
-                    f"{s.version}; expected version {s.version_at(self.seq)} instead"
-                )
+                engine.stale(self, s.root, s, "for its backward")
         if self.eager is not None or (thread.state.grad and again is not None):
             return self._through(self.history(), g)
         if thread.state.grad:
@@ -289,6 +286,11 @@ class Outline:
 
         self._nodes = [(type(node).__name__, [place(p) for p in inputs]) for node, (_, inputs) in found.items()]
         self._roots = [place(p) for p in roots]
+
+    def name(self) -> str:
+        """Of the node that made the first result."""
+        number, _ = self._roots[0] or (None, 0)
+        return "AccumulateGrad" if number is None else self._nodes[number][0]
 
     def edges(self, ends: tuple) -> list:
         """Edges of the results in a graph to be looked at, which ends at these edges."""

@@ -27,7 +27,6 @@ import numpy as np
 from ...core.dispatch.extension_points import Slot, module_caller, module_programs, profiled_block
 from ...core.dispatch.mode import thread
 from ...core.locks import lock
-from ...core.random import Generator, default_generator
 from ...core.tensor.storage import tick
 from ...core.tensor.tensor import Tensor
 from ..capture.outputs import Outcome
@@ -36,8 +35,9 @@ from ..capture.structure import flatten, rebuild
 from ..guards.checks import PLAIN, Kind
 from ..guards.guards import modes
 from ..guards.python_state import OURS
-from ..install import calls_modules_alone
-from ..ir.graph import Call, Graph
+from ..install import may_have_programs
+from ..ir.graph import Graph
+from ..runtime.undo import Final, generators_of
 from .step import CompiledStep, _Captured, _route
 
 __all__ = ["ModuleCalls", "look_for_modules", "note"]
@@ -182,14 +182,15 @@ class ModuleCalls(CompiledStep):
             backward.graph.as_eager = backward.is_hidden = True
 
     def _keep(self, new: _Captured) -> None:
-        super()._keep(new)
         assert new.program is not None
+        if isinstance(new.program.executable.undo, Final):
+            raise CaptureError("what it writes before an error could not be taken back")
+        super()._keep(new)
         if made.value is not None:
             made.value(self)
         if new.backward is not None:
-            draws = [n for n in new.graph.nodes if isinstance(n, Call) and n.record.draws]
             own = weakref.ref(self), weakref.ref(new)  # which hold the program
-            generators = generators_of(draws)
+            generators = generators_of(new.graph.nodes)
             new.program.remember = lambda leaves, inputs: Again(own, leaves, inputs, generators)
 
 
@@ -263,14 +264,6 @@ def _parts(o: Any) -> list:
 # ------------------------------------------------------------------------------------------------ the eager history
 
 
-def generators_of(draws: list[Call]) -> list:
-    """The generators that calls draw from."""
-    found = {
-        id(g): g for n in draws for g in ([v for v in n.metadata if isinstance(v, Generator)] or [default_generator])
-    }
-    return list(found.values())
-
-
 class Again:
     """What it takes to make the eager history of one call: its arguments, and the random streams before it."""
 
@@ -329,7 +322,7 @@ class Again:
             if isinstance(t, Tensor) and id(t) not in written:
                 s = t._storage
                 stamp = 0 if s is None else s.stamp if s.content is None else s.content.stamp
-                if stamp > self.seq or not (t._array is a or np.shares_memory(t._array, a)):
+                if stamp > self.seq or not (t._array is a or np.may_share_memory(t._array, a)):
                     return False
         return True
 
@@ -377,60 +370,48 @@ def note(module: Any) -> ModuleCalls | None:
 
 
 class Search:
-    """Called in place of each module's call: notes, by thread, those that no other module's call is around."""
+    """Called in place of each module's call: notes those of the main thread that no other module's call is around."""
 
     def __init__(self) -> None:
-        self.threads: dict[int, list] = {}  # [calls that are left to look at, whether a module's call is around]
+        self.left = _CALLS  # calls to look at
+        self.inside = False
 
     def __call__(self, module: Any, call: Callable, hooked: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        mine = self.threads.get(threading.get_ident())
-        if mine is None or mine[1]:
+        if self.inside or not may_have_programs():
             return call(module, hooked, args, kwargs)
         calls = note(module)
-        self.called(mine)
-        mine[1] = True
+        self.called()
+        self.inside = True
         try:
             return call(module, hooked, args, kwargs) if calls is None else calls(module, args, kwargs)
         finally:
-            mine[1] = False
+            self.inside = False
 
-    def look(self) -> None:
-        """Look at this thread's next calls."""
-        self.threads[threading.get_ident()] = [_CALLS, False]
-
-    def called(self, mine: list) -> None:
+    def called(self) -> None:
         """Count a call; after enough of them, stop."""
-        mine[0] -= 1
-        if mine[0] <= 0:
-            self.threads.pop(threading.get_ident(), None)
-            if not self.threads and module_caller.value is self:
-                module_caller.register(None)
-
-
-_search = Search()
+        self.left -= 1
+        if self.left <= 0 and module_caller.value is self:
+            module_caller.register(None)
 
 
 def _may_gain(module: Any) -> bool:
     """Whether a module's call is more than one operator of ours."""
     kind = type(module)
-    if module in _refused or hasattr(kind, "_orig_mod") or "_orig_mod" in module.__dict__.get("_modules", ()):
+    if module in _refused or "_orig_mod" in module._modules:  # the wrapper of a compiled one
         return False
     return not kind.__module__.startswith(_OWN) or any(m is not None for m in module._modules.values())
 
 
 def look_for_modules() -> None:
-    """Note the outermost modules that this thread calls next."""
-    if calls_modules_alone() and module_caller.value in (None, _search):
-        if threading.get_ident() not in _search.threads:
-            _search.look()
-        module_caller.register(_search)
+    """Note the outermost modules that are called next, in the thread in which they may have programs."""
+    if module_caller.value is None and may_have_programs():
+        module_caller.register(Search())
 
 
 def forget() -> None:
     """Drop the programs of all modules."""
-    if module_caller.value is _search:
+    if type(module_caller.value) is Search:
         module_caller.register(None)
-    _search.threads.clear()
     for key in list(_kept):
         _forget(key)
     _refused.clear()

@@ -76,11 +76,10 @@ def plan(nodes: list[Node], checks: Iterable[int], place: Callable[[Value], tupl
     written = {p: _bytes(v) for n in done for v in n.writes() if (p := place(v)) is not None}
     if sum(written.values()) > MOST_BYTES:
         return Final()
-    generators = {id(g): g for n in done for g in _generators(n)}
     return Undo(
         (i for kind, i in written if kind == "input"),
         (i for kind, i in written if kind == "output"),
-        generators.values(),
+        generators_of(done),
     )
 
 
@@ -88,7 +87,8 @@ def _bytes(value: Value) -> int:
     return math.prod(value.shape) * value.dtype.itemsize
 
 
-def _generators(node: Node) -> list[Generator]:
-    if not (isinstance(node, Call) and node.record.draws):
-        return []
-    return [v for v in node.metadata if isinstance(v, Generator)] or [default_generator]
+def generators_of(nodes: Iterable[Node]) -> list[Generator]:
+    """The random streams that nodes draw from, each once."""
+    draws = [n for n in nodes if isinstance(n, Call) and n.record.draws]
+    found = [g for n in draws for g in [v for v in n.metadata if isinstance(v, Generator)] or [default_generator]]
+    return list({id(g): g for g in found}.values())

@@ -608,7 +608,7 @@ _PIECE = 16384  # elements: 22 MB take 1.3 ms in products of pieces with themsel
 
 
 def _is_plain(a):
-    return (a.dtype is F32 or a.dtype is F64) and a.flags.c_contiguous
+    return type(a) is np.ndarray and (a.dtype is F32 or a.dtype is F64) and a.flags.c_contiguous
 
 
 @widened

@@ -1,47 +1,4 @@
 """`torch.ao.quantization.fake_quantize`: modules that round as a quantized model would."""
 
-from rushlight.nn.quantized.fake_quantize import (
-    FakeQuantize,
-    FakeQuantizeBase,
-    FixedQParamsFakeQuantize,
-    FusedMovingAvgObsFakeQuantize,
-    default_affine_fixed_qparams_fake_quant,
-    default_dynamic_fake_quant,
-    default_embedding_fake_quant,
-    default_fake_quant,
-    default_fixed_qparams_range_0to1_fake_quant,
-    default_fixed_qparams_range_neg1to1_fake_quant,
-    default_fused_act_fake_quant,
-    default_fused_per_channel_wt_fake_quant,
-    default_fused_wt_fake_quant,
-    default_per_channel_weight_fake_quant,
-    default_symmetric_fixed_qparams_fake_quant,
-    default_weight_fake_quant,
-    disable_fake_quant,
-    disable_observer,
-    enable_fake_quant,
-    enable_observer,
-)
-
-__all__ = [
-    "FakeQuantize",
-    "FakeQuantizeBase",
-    "FixedQParamsFakeQuantize",
-    "FusedMovingAvgObsFakeQuantize",
-    "default_affine_fixed_qparams_fake_quant",
-    "default_dynamic_fake_quant",
-    "default_embedding_fake_quant",
-    "default_fake_quant",
-    "default_fixed_qparams_range_0to1_fake_quant",
-    "default_fixed_qparams_range_neg1to1_fake_quant",
-    "default_fused_act_fake_quant",
-    "default_fused_per_channel_wt_fake_quant",
-    "default_fused_wt_fake_quant",
-    "default_per_channel_weight_fake_quant",
-    "default_symmetric_fixed_qparams_fake_quant",
-    "default_weight_fake_quant",
-    "disable_fake_quant",
-    "disable_observer",
-    "enable_fake_quant",
-    "enable_observer",
-]
+from rushlight.nn.quantized.fake_quantize import *  # noqa: F403  (__all__ lists them)
+from rushlight.nn.quantized.fake_quantize import __all__ as __all__
