@@ -89,14 +89,16 @@ def test_another_number_of_threads_after_compiling(how, counts):
     step = _trainer(network if how != "module" else torch.compile(network))
     step = torch.compile(step) if how == "step" else step
     other = _trainer(twin, plainly=True)
-    for i in range(7):
+    for i in range(16):  # a loop's network becomes a program, too: then there is another one for its backward
         torch.testing.assert_close(step(*_batch(i)), other(*_batch(i)), rtol=1e-3, atol=1e-4)
     for n in counts:
         torch.set_num_threads(n)
+        uses = {p: p.uses for p in repeated._state.programs}
         for i in range(2):
             torch.testing.assert_close(step(*_batch(i)), other(*_batch(i)), rtol=1e-3, atol=1e-4)
         if how == "loop":
-            assert [p.executable.threads for p in repeated._state.programs] == [n]
+            ran = [p for p in repeated._state.programs if p.uses > uses.get(p, 0)]
+            assert ran and {p.executable.threads for p in ran} == {n}
     for p, q in zip(network.parameters(), twin.parameters(), strict=True):
         torch.testing.assert_close(p, q, rtol=1e-2, atol=1e-3)
 
