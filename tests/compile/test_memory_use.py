@@ -1,9 +1,11 @@
 """What a program and an eager loop need besides parameters: room of library calls, sums of gradients, code, the heap."""
 
 import ctypes
+import gc
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -11,12 +13,14 @@ import pytest
 import rushlight as torch
 from rushlight.backend.onednn import convolution
 from rushlight.backend.onednn.library import available as has_onednn
+from rushlight.compile.capture.sources import Argument, Fresh
 from rushlight.compile.install import install_in_thread
-from rushlight.compile.ir.graph import Extern
+from rushlight.compile.ir.graph import Call, Extern, Graph, Value
 from rushlight.compile.lower.llvm import engine
 from rushlight.compile.lower.onednn import Pack, few_channels_eager, kernels
-from rushlight.compile.runtime import heap
+from rushlight.compile.runtime import heap, native
 from rushlight.core.dispatch.extension_points import make_convolution
+from rushlight.core.dispatch.op import primitive
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason="no compiler here")
 library = pytest.mark.skipif(not has_onednn(), reason="oneDNN is not here")
@@ -157,3 +161,109 @@ print(resident() - before)
 """
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 40  # 30 results would take 120
+
+
+# ------------------------------------------------------------------------------------ the arena of a thread's loops
+
+
+def _loop_program(size, function=None):
+    """sin(function(tanh(x))) * tanh(x) for `size` elements, a program as ordinary loops get them."""
+    graph = Graph()
+    graph.as_eager = True
+
+    def call(record, *operands):
+        out = Value((size,), np.dtype(np.float32))
+        graph.nodes.append(Call(record, tuple(o.ref() for o in operands), (), None, (out.ref(),)))
+        return out
+
+    x = Value((size,), np.dtype(np.float32))
+    graph.inputs[x] = Argument(0)
+    low = call(torch.tanh.record, x)
+    middle = low if function is None else call(function, low)
+    out = call(torch.mul.record, call(torch.sin.record, middle), low)
+    graph.outputs.append((out.ref(), Fresh(0)))
+    return native.Native(graph)
+
+
+def _expected(x):
+    return np.sin(np.tanh(x)) * np.tanh(x)
+
+
+@primitive(public=False, name="in_python")
+def _in_python(x, /):
+    """An operator that no rule expresses."""
+    bytes(memoryview(x[:1]))  # values, which the compiler has not
+    return x.copy()
+
+
+def _interrupted(size, call):
+    """A program that calls a function in its middle, as a signal's handler or the end of an object may be called."""
+    program = _loop_program(size, _in_python.record)
+    assert program.memory.arena_bytes and len(program.steps) > 1
+    program.steps.insert(1, call)
+    return program
+
+
+def test_programs_of_loops_share_their_memory():
+    small, large = _loop_program(100), _loop_program(1 << 20)
+    assert small.arena is large.arena
+    compiled = _program(lambda x: (x @ x).tanh().sum(), torch.randn(40, 40))
+    assert compiled.arena is not small.arena
+    found = []
+    thread = threading.Thread(target=lambda: found.append(_loop_program(100)))
+    thread.start()
+    thread.join()
+    assert found[0].arena is not small.arena
+
+
+def test_a_run_within_a_run_puts_back_what_it_found():
+    x = np.linspace(-1, 1, 3000, dtype=np.float32)
+    for size in (5000, 500):  # more than the outer run has in use, and less
+        inner = _loop_program(size, _in_python.record)
+        outer = _interrupted(3000, lambda inner=inner, n=size: inner.run([np.full(n, 9, np.float32)], [None]))
+        assert outer.arena is inner.arena
+        np.testing.assert_allclose(outer.run([x], [None])[0], _expected(x), rtol=1e-5)
+        assert not outer.arena.in_use
+
+
+def test_threads_take_turns_in_one_arena():
+    """A gradient of the main thread's graph may be asked for in another thread, whose run must wait."""
+    order, x = [], np.linspace(-1, 1, 1000, dtype=np.float32)
+    other = _loop_program(1000, _in_python.record)
+
+    def run_other():
+        order.append("asks")
+        np.testing.assert_allclose(
+            other.run([np.full(1000, 9, np.float32)], [None])[0], np.sin(np.tanh(9.0)), rtol=1e-5
+        )
+        order.append("ran")
+
+    thread = threading.Thread(target=run_other)
+
+    def meanwhile():
+        thread.start()
+        thread.join(0.2)
+        order.append("outer")
+
+    outer = _interrupted(1000, meanwhile)
+    np.testing.assert_allclose(outer.run([x], [None])[0], _expected(x), rtol=1e-5)
+    thread.join()
+    assert order == ["asks", "outer", "ran"]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="asks Linux")
+def test_memory_of_the_largest_program_goes_back_when_that_is_gone():
+    def resident():
+        with open("/proc/self/status") as f:
+            return next(int(line.split()[1]) / 1024 for line in f if line.startswith("VmRSS"))
+
+    small = _loop_program(1000, _in_python.record)
+    large = _loop_program(16 << 20, _in_python.record)  # 64 MB and more
+    x = np.ones(16 << 20, np.float32)
+    large.run([x], [x.copy()])
+    del x
+    before = resident()
+    del large
+    gc.collect()
+    assert before - resident() > 50
+    assert small.run([np.zeros(1000, np.float32)], [None])[0].sum() == 0

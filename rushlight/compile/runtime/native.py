@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...backend.onednn import calls
-from ...backend.onednn.address import ALIGNMENT_BYTES, address, aligned
+from ...backend.onednn.address import address
 from ...backend.onednn.threads import settled_threads
 from ...core import poison
 from ...core.dispatch.mode import thread
@@ -44,7 +44,7 @@ from ..passes.layout import layout
 from ..passes.plan_memory import Room, plan_memory
 from ..passes.rebase import rebase
 from ..passes.simplify import hoist_lookups, simplify
-from . import heap, undo
+from . import arena, heap, undo
 from .interpret import Executable, Interpreter
 from .prepacked_weights import Packs
 
@@ -78,7 +78,7 @@ def optimise(graph: Graph) -> Graph:
 
 
 class Native:
-    """An executable for one graph. It has one arena: threads take turns.
+    """An executable for one graph. It has one arena (`arena.py`): threads take turns.
 
     Primitives are made for a number of threads. When a run finds another one (`set_num_threads`), all is built again.
     among_eager: eager calls of the same step need their primitives again; else the first run gives their room back.
@@ -103,8 +103,9 @@ class Native:
         self.memory = plan_memory(graph, into, fresh, self._rooms)
         verify(graph, "plan_memory")
         self.packs = Packs((p for p in self.needs.packs if p in self.memory.rooms), graph.inputs, _written(graph))
-        self.arena = np.empty(self.memory.arena_bytes + ALIGNMENT_BYTES, np.uint8)
-        self.arena_address = aligned(address(self.arena))
+        size_bytes = self.memory.arena_bytes
+        self.arena = arena.shared(size_bytes) if self.captured.as_eager else arena.own(size_bytes)
+        self.arena.serve(self, size_bytes)
         self.table = np.zeros(max(1, self.memory.slots), np.int64)
         self.arrays: list[np.ndarray] = []
         self.outputs = [_Output(ref) for _, (_, ref) in sorted(self.memory.of_output.items())]
@@ -188,7 +189,7 @@ class Native:
         show("kernels", lambda: "\n".join([self.describe(), *(f"  {n!r}" for n in graph.nodes)]))
 
     def _start(self) -> Program:
-        program = Program(self.arena_address)
+        program = Program(self.arena.address)
         if self.binder is not None:
             self.binder.program = program
         return program
@@ -215,10 +216,10 @@ class Native:
             if node.kind == "blank":
                 return
             if self.binder is None:
-                rooms = {k: self.arena_address + at for k, (at, _) in self.memory.rooms.items() if isinstance(k, Pack)}
+                rooms = {k: self.arena.address + at for k, (at, _) in self.memory.rooms.items() if isinstance(k, Pack)}
                 self.binder = Binder(program, self.memory.place.__getitem__, self.needs.uses, rooms)
             offset, size = self.memory.rooms.get(i, (0, 0))
-            self.binder.lend(self.arena_address + offset, size)
+            self.binder.lend(self.arena.address + offset, size)
             if not bind(node, self.binder):
                 raise NotImplementedError(f"no kernel for {node!r}")
         else:
@@ -232,8 +233,8 @@ class Native:
         size = ref.dtype.itemsize
         strides = tuple(s * size for s in ref.strides)
         if kind == "arena":
-            start = number + self.arena_address - address(self.arena) + ref.offset * size
-            array = np.ndarray(ref.shape, ref.dtype, self.arena, start, strides)
+            memory = self.arena.part(self.memory.arena_bytes)
+            array = np.ndarray(ref.shape, ref.dtype, memory, number + ref.offset * size, strides)
             return lambda: array
         if kind == "address":
             constant = self.graph.constants[ref.value].reshape(-1)[ref.offset :]
@@ -320,13 +321,26 @@ class Native:
         owner: Callable[[int], Any] | None = None,
     ) -> list[np.ndarray]:
         """See `interpret.Executable`."""
-        with self.lock:
-            return self._run(inputs, reuse, owner)
-
-    def _run(self, inputs: list[np.ndarray], reuse: list[np.ndarray | None], owner: Any) -> list[np.ndarray]:
         threads = settled_threads()
         if threads != self.threads:
-            self._make(threads)
+            with self.lock:
+                if threads != self.threads:
+                    self._make(threads)
+        room = self.arena
+        with room.lock, self.lock:
+            if room is not self.arena:  # another thread has built all again meanwhile
+                return self.run(inputs, reuse, owner)
+            outer, needed = room.in_use, self.memory.arena_bytes
+            found = room.part(min(outer, needed)).copy() if outer else None
+            room.in_use = max(outer, needed)
+            try:
+                return self._run(inputs, reuse, owner)
+            finally:
+                room.in_use = outer
+                if found is not None:
+                    room.part(found.size)[:] = found
+
+    def _run(self, inputs: list[np.ndarray], reuse: list[np.ndarray | None], owner: Any) -> list[np.ndarray]:
         if not self.has_run:
             self.has_run = True
             _return_memory()
@@ -335,7 +349,7 @@ class Native:
             for output, array in zip(self.outputs, reuse, strict=False)
         ]
         if poison.on:
-            for memory in (self.arena, *out):
+            for memory in (self.arena.part(self.memory.arena_bytes), *out):
                 poison.fill(memory)
         arrays = self.arrays
         arrays[:] = inputs
@@ -393,7 +407,7 @@ class _Fused:
         places = [native.memory.place[r.value] for r in refs]
         self.pointers = code.pointers.reshape(-1)
         self.pointers[:] = [
-            r.offset * r.dtype.itemsize + {"arena": native.arena_address + where, "address": where, "table": 0}[kind]
+            r.offset * r.dtype.itemsize + {"arena": native.arena.address + where, "address": where, "table": 0}[kind]
             for r, (kind, where) in zip(refs, places, strict=True)
         ]
         self.outside = np.array([i for i, (kind, _) in enumerate(places) if kind == "table"], np.intp)
