@@ -392,7 +392,7 @@ def test_some_modules_are_never_safe():
 @pytest.mark.parametrize("make", [lambda: type("Local", (), {"__qualname__": "f.<locals>.Local"}), lambda: lambda: 0])
 def test_what_is_local_to_a_function_cannot_be_saved(make):
     thing = make()
-    with pytest.raises(Exception) as expected:  # noqa: PT011 - the class depends on the Python
+    with pytest.raises(Exception) as expected:
         pickle.dumps(thing)
     with pytest.raises(type(expected.value)) as error:
         save({"thing": thing}, io.BytesIO())
