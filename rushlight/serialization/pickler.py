@@ -1,6 +1,7 @@
 """The pickler of `save`: torch's class paths, and storages kept out of the pickle."""
 
 import pickle
+from types import FunctionType
 from typing import Any
 
 from rushlight.core.tensor.dtype import dtype
@@ -57,7 +58,12 @@ def _save_global(pickler, obj, name=None):
     theirs = to_torch(getattr(obj, "__module__", None) or "", path)
     if theirs is None:
         above: Any = super(type(pickler), pickler)
-        above.save_global(obj, name)
+        try:
+            above.save_global(obj, name)
+        except pickle.PicklingError:
+            if isinstance(obj, (type, FunctionType)):
+                pickle.dumps(obj, pickler.proto)  # raises what the pickler written in C, which torch uses, says of it
+            raise
     else:
         write_global(pickler, obj, *theirs)
 

@@ -37,3 +37,65 @@ def test_while_calls_are_recorded():
         x.grad = None
         step()
         assert x.grad.stride() == (1, 12, 4) and torch.equal(x.grad, (x > 0).float())
+
+
+def columns(*shape):
+    return torch.randn(*shape[:-2], shape[-1], shape[-2]).transpose(-1, -2).requires_grad_()
+
+
+def rows(*shape):
+    return torch.randn(*shape).requires_grad_()
+
+
+def gaps(n, m):
+    return torch.randn(n, 2 * m)[:, ::2].requires_grad_()
+
+
+# (product, its factors, the strides of their gradients in torch 2.13)
+PRODUCTS = [
+    (torch.mm, (rows(3, 4), rows(4, 5)), [(4, 1), (5, 1)]),
+    (torch.mm, (columns(3, 4), columns(4, 5)), [(1, 3), (1, 4)]),
+    (torch.mm, (gaps(3, 4), columns(4, 5)), [(4, 1), (1, 4)]),
+    (torch.mm, (columns(3, 1), columns(1, 5)), [(1, 3), (1, 1)]),
+    (torch.addmm, (rows(5), columns(3, 4), columns(4, 5)), [(1,), (1, 3), (1, 4)]),
+    (torch.matmul, (rows(4), columns(4, 5)), [(1,), (1, 4)]),
+    (torch.matmul, (columns(2, 3, 4), columns(4, 5)), [(12, 4, 1), (1, 4)]),
+    (torch.matmul, (columns(3, 4), rows(2, 4, 5)), [(1, 3), (20, 1, 4)]),
+    (torch.matmul, (rows(1, 3, 4), rows(2, 4, 5)), [(12, 4, 1), (20, 1, 4)]),
+    (torch.matmul, (rows(4), rows(2, 4, 5)), [(1,), (20, 1, 4)]),
+    (torch.matmul, (columns(2, 3, 4), rows(4)), [(12, 4, 1), (1,)]),
+    (torch.nn.functional.linear, (columns(3, 4), rows(5, 4)), [(1, 3), (4, 1)]),
+    (torch.nn.functional.linear, (rows(3, 4), columns(5, 4), rows(5)), [(4, 1), (1, 5), (1,)]),
+    (torch.nn.functional.linear, (rows(2, 3, 4), gaps(5, 4)), [(12, 4, 1), (1, 5)]),
+]
+
+
+@pytest.mark.parametrize(("product", "factors", "strides"), PRODUCTS)
+def test_products_of_columns(product, factors, strides):
+    for _ in range(8):  # the last of them as programs
+        out = product(*factors)
+        g = torch.randn(*out.shape)
+        gradients = torch.autograd.grad(out, factors, g)
+        assert [x.stride() for x in gradients] == strides
+    plain = [x.detach().contiguous().requires_grad_() for x in factors]
+    for x, y in zip(gradients, torch.autograd.grad(product(*plain), plain, g), strict=True):
+        torch.testing.assert_close(x, y)
+
+
+def test_convolution_gradients_follow_its_operands_and_not_the_incoming_gradient():
+    x, w = rows(2, 3, 5, 5), rows(4, 3, 3, 3)
+    out = torch.nn.functional.conv2d(x, w)
+    g = torch.randn(*out.shape)
+    plain = torch.autograd.grad(out, (x, w), g.contiguous(memory_format=torch.channels_last))
+    assert [a.stride() for a in plain] == [(75, 25, 5, 1), (27, 9, 3, 1)]
+    last = x.detach().contiguous(memory_format=torch.channels_last).requires_grad_()
+    laid = torch.autograd.grad(torch.nn.functional.conv2d(last, w), (last, w), g)
+    assert [a.stride() for a in laid] == [(75, 1, 15, 3), (27, 1, 9, 3)]
+    for a, b in zip(plain, laid, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_one_matrix_for_a_batch_shows_the_graph_of_torch():
+    out = rows(3, 4) @ rows(2, 4, 5)
+    assert out.grad_fn.name() == "CloneBackward0" and out.stride() == (15, 5, 1)
+    assert out.grad_fn.next_functions[0][0].name() == "TransposeBackward0"

@@ -387,3 +387,13 @@ def test_some_modules_are_never_safe():
     add_safe_globals([(os.system, "os.system")])
     with pytest.raises(pickle.UnpicklingError, match="whose module os is blocked"):
         load(archive(MALICIOUS["os.system"]))
+
+
+@pytest.mark.parametrize("make", [lambda: type("Local", (), {"__qualname__": "f.<locals>.Local"}), lambda: lambda: 0])
+def test_what_is_local_to_a_function_cannot_be_saved(make):
+    thing = make()
+    with pytest.raises(Exception) as expected:
+        pickle.dumps(thing)
+    with pytest.raises(type(expected.value)) as error:
+        save({"thing": thing}, io.BytesIO())
+    assert str(error.value) == str(expected.value)

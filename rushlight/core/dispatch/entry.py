@@ -196,6 +196,17 @@ def is_result(name: str) -> bool:
     return name == "out" or (name[:3] == "out" and name[3:].isdigit())
 
 
+_FACTS = ("_shape", "_dtype", "_strides")  # of an array that a rule may ask for instead of the array
+
+
+def _stem(name: str) -> str:
+    """The array of which a rule's parameter is a fact: `x` for `x_shape`."""
+    for fact in _FACTS:
+        if name.endswith(fact):
+            return name[: -len(fact)]
+    return name
+
+
 class Saved:
     """What the rules of an operator keep: (name, expression) in order, and the backward function's text."""
 
@@ -222,7 +233,7 @@ class Saved:
         self.users.setdefault(n, set()).update(everyone if key is None else {self.arrays.index(key)})
 
     def _check(self, n: str) -> None:
-        stem = n.removesuffix("_shape").removesuffix("_dtype")
+        stem = _stem(n)
         if self.record.signature.variadic:
             stem = stem.removesuffix("_rest")
         if n in self.arrays or stem in self.arrays or n in self.record.signature.metadata or is_result(n):
@@ -236,17 +247,17 @@ class Saved:
             if self.record.outputs is None:
                 return "r"
             return f"r[{n[3:] or 0}]" if self.record.outputs == 1 or n != "out" else "r"
-        stem = n.removesuffix("_shape").removesuffix("_dtype")
+        stem = _stem(n)
         if self.record.signature.variadic and n == self.arrays[0] + "_rest":
             return f"{self.arrays[0]}[{self.record.rest}:]"
         if self.record.signature.variadic and n in (self.arrays[0], self.arrays[0] + "_shape"):
             return n if n in self.arrays else "tuple([None if a is None else a.shape for a in arrays])"
-        if n.endswith("_shape") and stem in self.arrays:
-            array = self.variables[stem][1]
+        if n.endswith(("_shape", "_strides")) and stem in self.arrays:
+            array, fact = self.variables[stem][1], n[len(stem) + 1 :]
             return (
-                f"None if {array} is None else {array}.shape"
+                f"None if {array} is None else {array}.{fact}"
                 if stem in self.record.signature.optional
-                else f"{array}.shape"
+                else f"{array}.{fact}"
             )
         if n.endswith("_dtype") and stem in self.arrays:
             return f"{self.variables[stem][0]}.dtype"

@@ -11,7 +11,7 @@ those after it metadata:
         ...                                          # in the tensor language
 
 A rule's parameters are `g` (the incoming gradient), `out` (the result), an array parameter's name (the tensor itself is
-kept), `<array>_shape` or `<array>_dtype` (only that is kept), `<arrays>_rest` (of `*arrays` all but the first `rest=`),
+kept), `<array>_shape`, `<array>_dtype` or `<array>_strides` (only that is kept; strides are in bytes), `<arrays>_rest` (of `*arrays` all but the first `rest=`),
 a metadata parameter's name, or `needs` (which inputs want a gradient, for a joint rule that returns a tuple). A rule never undoes broadcasting or promotion: the engine sums and
 casts a gradient to the shape and type of the value that it belongs to.
 

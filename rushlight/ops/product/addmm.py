@@ -12,9 +12,8 @@ from .matmul import (
     bmm,
     check_batches,
     check_mv,
+    first_gradient,
     folded,
-    gram,
-    linear_plain,
     matmul,
     mm,
     mv,
@@ -23,6 +22,7 @@ from .matmul import (
     refuse_bool,
     refuse_expansion,
     refuse_shapes,
+    second_gradient,
     vector_matrix,
     word,
 )
@@ -95,13 +95,13 @@ def _(g, beta):
 
 
 @addmm.vjp("mat1")
-def _(g, mat2, alpha):
-    return _times(linear_plain(g, conjugate(mat2)), alpha)
+def _(g, mat2, alpha, mat1_strides):
+    return _times(first_gradient(g, conjugate(mat2), mat1_strides), alpha)
 
 
 @addmm.vjp("mat2")
-def _(g, mat1, alpha):
-    return _times(gram(conjugate(mat1), g), alpha)
+def _(g, mat1, alpha, mat2_strides):
+    return _times(second_gradient(g, conjugate(mat1), mat2_strides), alpha)
 
 
 @primitive(method=True, inplace=True, out=True, number_first=("beta", "alpha"))

@@ -2,6 +2,9 @@
 
 Three products of matrices are enough for every gradient: x y, x y^T (`linear` without bias) and x^T y (`gram`); the
 gradients of each are two of the three, and none needs a transposed copy.
+
+The gradient of a factor whose columns follow one another in memory is laid out as the factor is, as in torch: it is the transpose of
+the transposed product.
 """
 
 from __future__ import annotations
@@ -60,10 +63,10 @@ def product(x, y):
     if d is F32 or d is F64:
         if x.ndim < 3 and y.ndim < 3 and x.size > 1 < y.size:  # BLAS leaves out a factor 0 of a matrix of one number
             return x.dot(y)
-        return np.matmul(x, y)
+        return np.matmul(x, y, order="C")
     if d.itemsize == 2 and d.kind not in "iu":
         return np.asarray(np.matmul(x.astype(F32), y.astype(F32))).astype(d)
-    return np.asarray(np.matmul(x, y))
+    return np.asarray(np.matmul(x, y, order="C"))
 
 
 def folded(x, y):
@@ -84,6 +87,22 @@ def _rows(x):
         return x
     k = x.shape[-1]
     return x.reshape(x.size // k if k else int(np.prod(x.shape[:-1])), k)
+
+
+def in_columns(rows, strides, step):
+    """Whether elements of `step` bytes are laid out column after column. rows: all sizes but the last, which count as one."""
+    if len(rows) == 1:
+        return strides[0] == step and strides[1] == step * rows[0]
+    for n, stride in zip(rows[::-1], strides[-2::-1], strict=True):
+        if n != 1 and stride != step:
+            return False
+        step *= n
+    return strides[-1] == step
+
+
+def is_in_rows(shape, strides, step):
+    """Whether elements of `step` bytes of a matrix are laid out row after row."""
+    return strides[1] == step and strides[0] == step * shape[1]
 
 
 # ---------------------------------------------------------------------------------------------- matrices
@@ -120,13 +139,27 @@ def mm(input, mat2, /):
 
 
 @mm.vjp("input")
-def _(g, mat2):
-    return linear_plain(g, conjugate(mat2))
+def _(g, mat2, input_strides):
+    return first_gradient(g, conjugate(mat2), input_strides)
 
 
 @mm.vjp("mat2")
-def _(g, input):
-    return gram(conjugate(input), g)
+def _(g, input, mat2_strides):
+    return second_gradient(g, conjugate(input), mat2_strides)
+
+
+def first_gradient(g, y, strides):
+    """The gradient g y^T of x in x y, laid out as x with these strides."""
+    if strides[0] <= strides[1] and in_columns(g._array.shape[:1], strides, g._array.itemsize):
+        return linear_plain(y, g).t()
+    return linear_plain(g, y)
+
+
+def second_gradient(g, x, strides):
+    """The gradient x^T g of y in x y, laid out as y with these strides."""
+    if strides[0] <= strides[1] and in_columns(x._array.shape[1:], strides, g._array.itemsize):
+        return gram(g, x).t()
+    return gram(x, g)
 
 
 @primitive(name="gram", public=False, node="MmBackward0")
@@ -276,8 +309,11 @@ def _(g, other):
 
 
 @vector_matrix.vjp("other")
-def _(g, input):
-    return outer(conjugate(input), g)
+def _(g, input, other_strides):
+    x = conjugate(input)
+    if in_columns(x._array.shape, other_strides, g._array.itemsize):
+        return outer(g, x).t()
+    return outer(x, g)
 
 
 @primitive(name="outer", method=True, aliases=("ger",), out=True, promote="same", node="MulBackward0")
@@ -393,20 +429,22 @@ def _refuse_batches(x, y):
 def _(g, other, input_shape):
     y = conjugate(other)
     if y._array.ndim == 1:
-        return g.unsqueeze(-1) * y
+        return g.contiguous().unsqueeze(-1) * y
     if len(input_shape) == 1:
         return matmul(y, g.unsqueeze(-1)).squeeze(-1)
     return linear(g, y) if y._array.ndim == 2 else matmul(g, y.transpose(-2, -1))
 
 
 @_matmul.vjp("other")
-def _(g, input, other_shape):
+def _(g, input, other_shape, other_strides):
     x = conjugate(input)
     if len(other_shape) == 1:
         return gram(g.unsqueeze(-1), x).squeeze(0)
     if x._array.ndim == 1:
         return x.unsqueeze(-1) * g.unsqueeze(-2)
-    return gram(x, g) if len(other_shape) == 2 else matmul(x.transpose(-2, -1), g)
+    if len(other_shape) == 2:
+        return gram(g, x).t() if in_columns(other_shape[:1], other_strides, g._array.itemsize) else gram(x, g)
+    return matmul(x.transpose(-2, -1), g)
 
 
 def matmul(input, other, *, out=None):
@@ -440,7 +478,27 @@ def matmul(input, other, *, out=None):
         return dot(input, other) if n == 1 else mv(input, other)
     if n == 1 and m == 2:
         return vector_matrix(input, other)
+    if n != m or (n == 3 and input._array.shape[0] != other._array.shape[0]):
+        folded = _of_one_matrix(input, other, n, m)
+        if folded is not None:
+            return folded
     return _matmul(input, other)
+
+
+def _of_one_matrix(input, other, n, m):
+    """The product where one factor is a matrix or vector for all of the batch, where torch puts all of the batch into one product.
+
+    None where torch multiplies matrix by matrix, and where `_matmul` does the same.
+    """
+    if n == m:
+        if n == 3 and input._array.shape[0] == 1 and input._edge is not None:
+            return matmul(input.squeeze(0), other)
+        return matmul(input, other.squeeze(0)) if other._array.shape[0] == 1 and other._edge is not None else None
+    if not 0 < n < 3 <= m or input._edge is None or input._array.shape[-1] != other._array.shape[-2]:
+        return None
+    if n == 1:
+        return _matmul(other.mT, input)
+    return _matmul(other.mT, input.t()).mT.contiguous()
 
 
 composite(method=True)(matmul)
@@ -568,12 +626,18 @@ def _affine_operator(name: str, node: str, *graph: str):
     operator.record.node_class.shown = staticmethod(affine_graph(*graph))
 
     @operator.vjp("input")
-    def _(g, weight):
-        return matmul(g, conjugate(weight))
+    def _(g, weight, input_shape, input_strides):
+        w = conjugate(weight)
+        is_transposed = len(input_shape) > 1 and input_strides[-1] >= input_strides[-2]
+        if is_transposed and in_columns(input_shape[:-1], input_strides, g._array.itemsize):
+            rows = g.reshape(-1, g._array.shape[-1])
+            return gram(w, rows.t()).t().view(input_shape)
+        return matmul(g, w)
 
     @operator.vjp("weight")
-    def _(g, input):
-        return gram(g, conjugate(input))
+    def _(g, input, weight_shape, weight_strides):
+        x = conjugate(input)
+        return gram(g, x) if is_in_rows(weight_shape, weight_strides, g._array.itemsize) else gram(x, g).t()
 
     @operator.vjp("bias")
     def _(g, bias_shape):
@@ -625,40 +689,4 @@ def _linear_odd(input, weight, bias):
         n, m = input._array.ndim, weight._array.ndim
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {n}D and {m}D")
     r = matmul(input, weight.t())
-    return r if bias is None else r + bias
-
-
-@composite(functional=True)
-def bilinear(input1, input2, weight, bias=None):
-    """out[k] = x1^T W[k] x2 + b[k].
-
-    Args:
-        bias: a tensor that is added, or None.
-    Shape: (*, n), (*, m), weight (k, n, m), bias (k) -> (*, k)
-    Raises:
-        RuntimeError: the sizes do not fit, as in `bilinear(ones(1, 2), ones(1, 2), ones(1, 3, 2))`.
-
-    >>> bilinear(ones(4, 2), ones(4, 3), ones(5, 2, 3)).shape
-    torch.Size([4, 5])
-    """
-    x, y, w = input1._array, input2._array, weight._array
-    if x.ndim != y.ndim:
-        raise RuntimeError(f"bilinear(): input dimensions do not match: got {x.ndim} and {y.ndim}")
-    for i in range(x.ndim - 1):
-        if x.shape[i] != y.shape[i]:
-            raise RuntimeError(
-                f"bilinear(): input batch dimensions do not match at dim {i}: got {x.shape[i]} and {y.shape[i]}"
-            )
-    for i, a in ((1, x), (2, y)):
-        if a.shape[-1] != w.shape[i]:
-            raise RuntimeError(
-                f"bilinear(): input{i} size does not match weight size: got {a.shape[-1]} but expected {w.shape[i]}"
-            )
-    if bias is not None and bias._array.shape[0] != w.shape[0]:
-        raise RuntimeError(
-            f"bilinear(): bias size does not match weight size: got {bias._array.shape[0]} but expected {w.shape[0]}"
-        )
-    rows, (k, n, m) = int(np.prod(x.shape[:-1])), w.shape
-    left = mm(input1.reshape(rows, n), weight.permute(1, 0, 2).reshape(n, k * m)).view(rows, k, m)
-    r = bmm(left, input2.reshape(rows, m, 1)).view((*x.shape[:-1], k))
     return r if bias is None else r + bias

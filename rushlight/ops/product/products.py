@@ -617,3 +617,42 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     if p == 2 and by_product and a.shape[-1]:
         return _euclidean_by_product(x1, x2)
     return _cdist(x1, x2, float(p))
+
+
+# ---------------------------------------------------------------------------------------------- of two inputs and a weight
+
+
+@composite(functional=True)
+def bilinear(input1, input2, weight, bias=None):
+    """out[k] = x1^T W[k] x2 + b[k].
+
+    Args:
+        bias: a tensor that is added, or None.
+    Shape: (*, n), (*, m), weight (k, n, m), bias (k) -> (*, k)
+    Raises:
+        RuntimeError: the sizes do not fit, as in `bilinear(ones(1, 2), ones(1, 2), ones(1, 3, 2))`.
+
+    >>> bilinear(ones(4, 2), ones(4, 3), ones(5, 2, 3)).shape
+    torch.Size([4, 5])
+    """
+    x, y, w = input1._array, input2._array, weight._array
+    if x.ndim != y.ndim:
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {x.ndim} and {y.ndim}")
+    for i in range(x.ndim - 1):
+        if x.shape[i] != y.shape[i]:
+            raise RuntimeError(
+                f"bilinear(): input batch dimensions do not match at dim {i}: got {x.shape[i]} and {y.shape[i]}"
+            )
+    for i, a in ((1, x), (2, y)):
+        if a.shape[-1] != w.shape[i]:
+            raise RuntimeError(
+                f"bilinear(): input{i} size does not match weight size: got {a.shape[-1]} but expected {w.shape[i]}"
+            )
+    if bias is not None and bias._array.shape[0] != w.shape[0]:
+        raise RuntimeError(
+            f"bilinear(): bias size does not match weight size: got {bias._array.shape[0]} but expected {w.shape[0]}"
+        )
+    rows, (k, n, m) = int(np.prod(x.shape[:-1])), w.shape
+    left = mm(input1.reshape(rows, n), weight.permute(1, 0, 2).reshape(n, k * m)).view(rows, k, m)
+    r = bmm(left, input2.reshape(rows, m, 1)).view((*x.shape[:-1], k))
+    return r if bias is None else r + bias

@@ -24,13 +24,16 @@ from numpy.lib.stride_tricks import as_strided
 from ...core.dispatch.autocast import LOWER, brought
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
+from ...core.tensor.channels_last import is_channels_last
 from ...core.tensor.dtype import from_numpy
+from ...core.tensor.layout import channels_last, channels_last_3d, contiguous_format
 from ...core.tensor.tensor import Tensor, type_word
 from ...core.warn import warn
 from ..pointwise.building_blocks import conjugate
 from ..product.matmul import F32, c_name
 from ..shape.slicing import part
 
+_LAST = {4: channels_last, 5: channels_last_3d}
 _CHUNK_ELEMENTS = 1 << 24  # of unrolled windows at a time
 
 # ---------------------------------------------------------------------------------------------- on raw arrays
@@ -159,7 +162,14 @@ def _(g, input, weight, bias_shape, stride, padding, dilation, groups, needs):
         gw = convolution_weight(g, input, weight._array.shape, *steps)
     elif for_bias:
         gb = channel_sums(g)
-    return gx, gw, gb
+    return *_laid_out_as(input, weight, gx, gw), gb
+
+
+def _laid_out_as(input, weight, *gradients):
+    """The gradients of both channels-last if one of the two is, else row-major, whatever the incoming gradient is."""
+    is_last = any(not a.flags.c_contiguous and is_channels_last(a) for a in (input._array, weight._array))
+    memory_format = _LAST.get(input._array.ndim, contiguous_format) if is_last else contiguous_format
+    return [None if g is None else g.contiguous(memory_format=memory_format) for g in gradients]
 
 
 @primitive(name="convolution.input", public=False, follows=(0, 1), node="ConvolutionBackward0")
@@ -185,7 +195,7 @@ def _(g, input, weight, input_shape, stride, padding, dilation, groups, needs):
     if for_input:
         gx = _cropped(gx, input_shape)
     gw = convolution_weight(conjugate(input), g, weight._array.shape, *steps) if for_weight else None
-    return gx, gw, channel_sums(g) if for_bias else None
+    return *_laid_out_as(input, weight, gx, gw), channel_sums(g) if for_bias else None
 
 
 def _cropped(y, shape):

@@ -33,7 +33,7 @@ def call(input, weight, bias):
         node = new(NodeClass)
         node.seq = tick()
         node.edges = (e0, e1, e2, )
-        node.saved = (weight if e0 is not None else None, input if e1 is not None else None, None if a2 is None else a2.shape, )
+        node.saved = (weight if e0 is not None else None, a0.shape, a0.strides, input if e1 is not None else None, a1.shape, a1.strides, None if a2 is None else a2.shape, )
         node.shape = r.shape
         node.dtype = r.dtype
         node.hooks = None
@@ -48,9 +48,9 @@ def call(input, weight, bias):
 
 # The backward method of the node AddmmBackward0.
 def backward(node, g):
-    (s_weight, s_input, s_bias_shape, ) = node.saved
+    (s_weight, s_input_shape, s_input_strides, s_input, s_weight_shape, s_weight_strides, s_bias_shape, ) = node.saved
     (e0, e1, e2, ) = node.edges
-    return (rule_0(g, s_weight) if e0 is not None else None, rule_1(g, s_input) if e1 is not None else None, rule_2(g, s_bias_shape) if e2 is not None else None,)
+    return (rule_0(g, s_weight, s_input_shape, s_input_strides) if e0 is not None else None, rule_1(g, s_input, s_weight_shape, s_weight_strides) if e1 is not None else None, rule_2(g, s_bias_shape) if e2 is not None else None,)
 
 
 # A tensor around the kernel's result, for the slow path.
@@ -73,7 +73,7 @@ def finish(r, level, input, weight, bias, a0, a1, a2, ):
         node = new(NodeClass)
         node.seq = tick()
         node.edges = (e0, e1, e2, )
-        node.saved = (weight if e0 is not None else None, input if e1 is not None else None, None if a2 is None else a2.shape, )
+        node.saved = (weight if e0 is not None else None, a0.shape, a0.strides, input if e1 is not None else None, a1.shape, a1.strides, None if a2 is None else a2.shape, )
         node.shape = r.shape
         node.dtype = r.dtype
         node.hooks = None
