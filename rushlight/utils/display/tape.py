@@ -110,7 +110,7 @@ def _named(values: Any, argument: str) -> list[tuple[str, Tensor]]:
     return pairs
 
 
-def _shape(t: Tensor) -> str:
+def _shape(t: Any) -> str:
     return f"[{', '.join(map(str, t.shape))}]"
 
 
@@ -146,11 +146,13 @@ class _Walk:
             self.kept.append(owner)
         return number
 
-    def _leaf(self, t: Tensor, owner: Any) -> int:
-        known = self.numbers.get(id(t))
+    def _leaf(self, t: Tensor | None, owner: Any) -> int:
+        """The box of a leaf's tensor; of `owner`, which knows the shape, where the tensor is gone."""
+        of = owner if t is None else t
+        known = self.numbers.get(id(of))
         if known is None:
-            name = self.names.get(id(t))
-            known = self._box("leaf", [*([name] if name else []), _shape(t), "AccumulateGrad"], t)
+            name = self.names.get(id(of))
+            known = self._box("leaf", [*([name] if name else []), _shape(of), "AccumulateGrad"], of)
         self.numbers[id(owner)] = known
         self.kept.append(owner)
         return known
