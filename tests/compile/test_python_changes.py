@@ -2244,6 +2244,59 @@ def arg_array_torch_tensor_list():
     return (lambda x, a: x * torch.tensor(a)), mut, (three, Wrap(a))
 
 
+class Registry(dict):
+    """A dict that is asked for objects, as transformers' registry of outputs is."""
+
+    def get(self, o):
+        return super().get(type(o).__name__, 1.0)
+
+    def items(self):
+        raise RuntimeError("not to be called by a condition")
+
+    def __contains__(self, o):
+        return super().__contains__(type(o).__name__)
+
+    def __iter__(self):
+        raise RuntimeError("not to be called by a condition")
+
+    def __len__(self):
+        raise RuntimeError("not to be called by a condition")
+
+
+REGISTRY = Registry(Linear=2.0)
+
+
+@case
+def dict_with_its_own_get():
+    layer = nn.Linear(1, 1)
+
+    def mut():
+        REGISTRY["Linear"] = 3.0
+        CLEAN.append(lambda: REGISTRY.update(Linear=2.0))
+
+    return (lambda x: x * REGISTRY.get(layer)), mut, (three,)
+
+
+class Reversed(list):
+    def __iter__(self):
+        return iter(self[::-1])
+
+    def copy(self, deep):
+        raise RuntimeError("not to be called by a condition")
+
+
+@case
+def list_with_its_own_order():
+    values = Reversed([1.0, 2.0, 3.0])
+
+    def f(x):
+        for v in values:
+            x = x * 2 + v
+        return x
+
+    return f, lambda: values.append(4.0), (three,)
+
+
 # what cannot be a condition: the function runs eagerly, with one warning
 EAGERLY = {
     "equal", "allclose", "contextvar", "local", "random_rare", "random_choice", "np_random_rare", "np_rng_rare", "cycle", "gen",

@@ -203,3 +203,15 @@ def test_a_parameter_of_many_steps_is_one_line():
     svg = drawing._repr_svg_()
     assert len(drawing.nodes) > 900 and sum("AccumulateGrad" in node.lines for node in drawing.nodes) == 4
     assert len(re.findall("<path", svg)) < 6 * len(drawing.nodes)  # of edges drawn each by itself: above 90,000
+
+
+def test_the_style_is_for_this_drawing_alone():
+    svg = draw_tape(torch.ones(2, requires_grad=True).sum())._repr_svg_()
+    rules = re.findall(r"([^{}]+)\{", re.findall("<style>(.*?)</style>", svg, re.DOTALL)[0])
+    assert rules and all(rule.startswith(".rushlight-tape ") for rule in rules)  # in a page they hold for all pictures
+    assert 'class="rushlight-tape"' in svg
+
+
+def test_a_leaf_whose_tensor_is_gone_has_its_shape():
+    drawing = draw_tape((torch.ones(2, 3, requires_grad=True) * 2).sum())
+    assert [node.lines for node in drawing.nodes if node.kind == "leaf"] == [["[2, 3]", "AccumulateGrad"]]

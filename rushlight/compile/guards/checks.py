@@ -22,6 +22,7 @@ import numpy as np
 from ...core.tensor.dtype import dtype
 from ...core.tensor.tensor import Tensor
 from . import layouts
+from .containers import copied, getter, iterated, length
 
 PLAIN = (int, float, bool, str, bytes, complex, type(None), dtype)
 _IMMUTABLE = (*PLAIN, np.generic, range, slice)
@@ -71,12 +72,13 @@ class Check:
 class Entries(Check):
     """Values of a dict: of these keys, present or not, or of all of them, in their order."""
 
-    __slots__ = ("free", "keys", "table", "values", "whole")
+    __slots__ = ("free", "get", "keys", "table", "values", "whole")
 
     def __init__(self, table: dict, keys: Any = None, what: str = ""):
         self.table, self.whole, self.what = table, keys is None, what
-        self.keys = tuple(table) if keys is None else tuple(keys)
-        self.values = tuple([table.get(k, MISSING) for k in self.keys])
+        self.get = getter(table)
+        self.keys = tuple(iterated(table)) if keys is None else tuple(keys)
+        self.values = tuple([self.get(k, MISSING) for k in self.keys])
         self.free: tuple = ()  # keys of the whole table whose values may change
 
     def holds(self) -> bool:
@@ -84,16 +86,16 @@ class Entries(Check):
 
     def changed(self) -> tuple | None:
         """The first key whose value is another one, in a tuple; None if there is none."""
-        table, get = self.table, self.table.get
-        if self.whole and len(table) != len(self.keys) + len(self.free):
+        table, get = self.table, self.get
+        if self.whole and length(table) != len(self.keys) + len(self.free):
             known = set(map(id, (*self.keys, *self.free)))
-            return (next((k for k in table if id(k) not in known), "a key that is gone"),)
+            return (next((k for k in iterated(table) if id(k) not in known), "a key that is gone"),)
         now = [get(k, MISSING) for k in self.keys]
         if not all(map(is_, now, self.values)):
             for key, a, b in zip(self.keys, now, self.values, strict=True):
                 if not is_same(a, b):
                     return (key,)
-        if self.whole and not self.free and not all(map(is_same_key, table, self.keys)):
+        if self.whole and not self.free and not all(map(is_same_key, iterated(table), self.keys)):
             return ("the order of keys",)
         return None
 
@@ -102,7 +104,7 @@ class Entries(Check):
         if not changed or not isinstance(changed[0], str):
             return self.what
         known = dict(zip(self.keys, self.values, strict=True))
-        before, now = known.get(changed[0], MISSING), self.table.get(changed[0], MISSING)
+        before, now = known.get(changed[0], MISSING), self.get(changed[0], MISSING)
         if isinstance(now, PLAIN) and isinstance(before, PLAIN):
             return f"{self.what}: {changed[0]!r}, {before!r} became {now!r}"
         return f"{self.what}: {changed[0]!r}"
@@ -120,7 +122,7 @@ class Entries(Check):
             self.keys, self.values = tuple(k for k, _ in kept), tuple(v for _, v in kept)
 
     def words(self) -> list[tuple[int, int]] | None:
-        if isinstance(self.table, OrderedDict) and len(self.table) > 1:
+        if isinstance(self.table, OrderedDict) and length(self.table) > 1:
             return None  # move_to_end is no write to the dict
         return layouts.of_dict(self.table)
 
@@ -159,10 +161,10 @@ class Items(Check):
     __slots__ = ("items", "values")
 
     def __init__(self, items: list | deque, what: str = ""):
-        self.items, self.values, self.what = items, tuple(items), what
+        self.items, self.values, self.what = items, tuple(iterated(items)), what
 
     def holds(self) -> bool:
-        now = tuple(self.items)
+        now = tuple(iterated(self.items))
         if len(now) != len(self.values):
             return False
         return all(map(is_, now, self.values)) or all(map(is_same, now, self.values))
@@ -192,7 +194,7 @@ def snapshot(container: Any) -> Any:
         return container.dtype, container.shape, container.tobytes()
     if isinstance(container, array.array):
         return container.typecode, container.tobytes()
-    return container.copy()
+    return copied(container)
 
 
 def same_content(container: Any, copy: Any) -> bool:

@@ -41,6 +41,7 @@ from ...core import own_code
 from ...core.dispatch.extension_points import module_class, namespace
 from ...core.tensor.tensor import Tensor
 from .checks import MISSING, PLAIN, Cell, Check, Content, Entries, Facts, Function, Items, Kind, Order, Reading, is_same
+from .containers import copied, getter, items_of, iterated, same_items
 from .pure_calls import called_name, is_pure
 from .python_trace import Reads, is_ours
 
@@ -149,7 +150,7 @@ class PythonState:
                 check.without({key for at, key in assigned if at == id(table)})
         for check in self._library:
             pairs = zip(check.keys, check.values, strict=True)
-            check.without({key for key, v in pairs if not is_same(check.table.get(key, MISSING), v)})
+            check.without({key for key, v in pairs if not is_same(check.get(key, MISSING), v)})
 
     # ------------------------------------------------------------------------------------------ the walk
 
@@ -230,7 +231,7 @@ class PythonState:
         if isinstance(o, (MappingProxyType, *_VIEWS)):
             return [(table, where) for table in gc.get_referents(o)]
         if isinstance(o, (tuple, frozenset)):
-            return [(v, where) for v in o if not isinstance(v, PLAIN)]
+            return [(v, where) for v in iterated(o) if not isinstance(v, PLAIN)]
         if isinstance(o, (staticmethod, classmethod)):
             return [(o.__func__, where)]
         if isinstance(o, property):
@@ -314,8 +315,9 @@ class PythonState:
                 shown = what.format(names[0])
             self._check(Entries(table, names, shown), id(table), None if whole else tuple(names or ()))
         if whole:
-            return [(v, what.format(k)) for k, v in table.items() if not isinstance(v, PLAIN)]
-        return [(table[k], what.format(k)) for k in names or () if k in table and not isinstance(table[k], PLAIN)]
+            return [(v, what.format(k)) for k, v in items_of(table) if not isinstance(v, PLAIN)]
+        found = [(getter(table)(k, None), what.format(k)) for k in names or ()]  # None is plain
+        return [(v, shown) for v, shown in found if not isinstance(v, PLAIN)]
 
     def _tensor(self, t: Tensor) -> list[tuple]:
         self._check(Facts(t, "grad" in self._names, "the shape, type or gradient of a tensor"), id(t))
@@ -338,7 +340,7 @@ class PythonState:
         if own:
             self._named.append(m)
             self._kept += [
-                (state[k], state[k].copy())
+                (state[k], copied(state[k]))
                 for k in state
                 if k not in _TABLES and k not in HOOKS and k not in _NOT_CALLED and _is_plain_container(state[k])
             ]
@@ -428,20 +430,20 @@ class PythonState:
             self._check(Content(o, f"the values of {where or 'a NumPy array'}"), id(o))
             return [(v, where) for v in o.ravel().tolist() if not isinstance(v, PLAIN)] if o.dtype.hasobject else []
         if not isinstance(o, array.array):
-            self._kept.append((o, o.copy()))
+            self._kept.append((o, copied(o)))
         if isinstance(o, dict):
             return self._entries(o, self._group_keys(o), f"the entry {{!r}} of {where or 'a dict'}", not _is_group(o))
         if isinstance(o, (list, deque)):
             self._check(Items(o, f"the items of {where or 'a list'}"), id(o))
-            return [(v, where) for v in o if not isinstance(v, PLAIN)]
+            return [(v, where) for v in iterated(o) if not isinstance(v, PLAIN)]
         self._check(Content(o, f"what is in {where or 'a ' + type(o).__name__}"), id(o))
-        return [(v, where) for v in o if not isinstance(v, PLAIN)] if isinstance(o, set) else []
+        return [(v, where) for v in iterated(o) if not isinstance(v, PLAIN)] if isinstance(o, set) else []
 
     def _group_keys(self, table: dict) -> set:
         """Of an optimizer's group only what the function names: its options may be inputs of the program."""
         if not _is_group(table):
             return set()
-        return {k for k in table if self._any_key or (isinstance(k, str) and k in self._keys)}
+        return {k for k in iterated(table) if self._any_key or (isinstance(k, str) and k in self._keys)}
 
     def _attributes(self, o: Any) -> list[tuple]:
         """What is read by name of an object, of the classes that it is of, or of a Python module."""
@@ -563,7 +565,8 @@ def _is_plain_container(v: Any) -> bool:
 
 def _is_group(table: dict) -> bool:
     """Whether a dict is a group of an optimizer."""
-    return "params" in table and "lr" in table and isinstance(table["params"], list)
+    get = getter(table)
+    return isinstance(get("params"), list) and get("lr", MISSING) is not MISSING
 
 
 def _is_worth(value: Any) -> bool:
@@ -599,13 +602,7 @@ def _same_items(now: Any, before: Any) -> bool:
         return all(_may_become(before.get(k, MISSING), v) for k, v in now.items()) and now.keys() >= before.keys()
     if isinstance(now, np.ndarray):
         return bool(np.array_equal(now, before))
-    if len(now) != len(before):
-        return False
-    if isinstance(now, dict):
-        return all(k in before and is_same(v, before[k]) for k, v in now.items())
-    if isinstance(now, (list, deque)):
-        return all(map(is_same, now, before))
-    return bool(now == before)
+    return same_items(now, before, is_same)
 
 
 def _may_become(before: Any, now: Any) -> bool:

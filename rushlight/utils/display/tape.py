@@ -110,7 +110,7 @@ def _named(values: Any, argument: str) -> list[tuple[str, Tensor]]:
     return pairs
 
 
-def _shape(t: Tensor) -> str:
+def _shape(t: Any) -> str:
     return f"[{', '.join(map(str, t.shape))}]"
 
 
@@ -146,11 +146,13 @@ class _Walk:
             self.kept.append(owner)
         return number
 
-    def _leaf(self, t: Tensor, owner: Any) -> int:
-        known = self.numbers.get(id(t))
+    def _leaf(self, t: Tensor | None, owner: Any) -> int:
+        """The box of a leaf's tensor; of `owner`, which knows the shape, where the tensor is gone."""
+        of = owner if t is None else t
+        known = self.numbers.get(id(of))
         if known is None:
-            name = self.names.get(id(t))
-            known = self._box("leaf", [*([name] if name else []), _shape(t), "AccumulateGrad"], t)
+            name = self.names.get(id(of))
+            known = self._box("leaf", [*([name] if name else []), _shape(of), "AccumulateGrad"], of)
         self.numbers[id(owner)] = known
         self.kept.append(owner)
         return known
@@ -204,6 +206,12 @@ def _dot(drawing: TapeDrawing) -> str:
 
 # ------------------------------------------------------------------------------------------------------------------ SVG
 
+# Each rule for this drawing only: a notebook puts it into its page, where the rules of a <style> are for all of the page.
+_STYLE = (
+    ".rushlight-tape rect{stroke:#8a94a6}"
+    ".rushlight-tape text{fill:#1d2433;stroke:none;text-anchor:middle}"
+    ".rushlight-tape text.index{text-anchor:start;font-size:9px}"
+)
 _LETTER, _LINE_HEIGHT, _PAD, _MARGIN = 6.7, 15.0, 8.0, 10.0  # of 11 pixels' monospace, in pixels
 
 
@@ -233,7 +241,7 @@ def _svg(drawing: TapeDrawing) -> str:
     parts = []
     for x0, y0, x1, y1, edge in layout.lines:
         dashed = edge is not None and drawing.nodes[drawing.edges[edge][0]].kind == "saved"
-        end = ' stroke-dasharray="4 3"' if dashed else "" if edge is None else ' marker-end="url(#end)"'
+        end = ' stroke-dasharray="4 3"' if dashed else "" if edge is None else ' marker-end="url(#rushlight-tape-end)"'
         middle = f"{(y0 + y1) / 2:.1f}"
         bend = f"V{y1:.1f}" if abs(x0 - x1) < 0.5 else f"C{x0:.1f} {middle} {x1:.1f} {middle} {x1:.1f} {y1:.1f}"
         parts.append(f'<path d="M{x0:.1f} {y0:.1f}{bend}"{end}/>')
@@ -252,10 +260,9 @@ def _svg(drawing: TapeDrawing) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="{-_MARGIN} {-_MARGIN} {width:.1f} {height:.1f}" role="img">\n'
         f"<title>Tape of {len(drawing.nodes)} nodes</title>\n"
-        '<defs><marker id="end" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<defs><marker id="rushlight-tape-end" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0.5 8 4 0 7.5z" fill="#667085" stroke="none"/></marker></defs>\n'
         f'<rect x="{-_MARGIN}" y="{-_MARGIN}" width="{width:.1f}" height="{height:.1f}" fill="#ffffff"/>\n'
-        '<g fill="none" stroke="#667085" stroke-width="1.1" font-family="monospace" font-size="11">\n'
-        "<style>rect{stroke:#8a94a6}text{fill:#1d2433;stroke:none;text-anchor:middle}text.index{text-anchor:start;"
-        "font-size:9px}</style>\n" + "\n".join(parts) + "\n</g>\n</svg>"
+        '<g class="rushlight-tape" fill="none" stroke="#667085" stroke-width="1.1" font-family="monospace" font-size="11">\n'
+        f"<style>{_STYLE}</style>\n" + "\n".join(parts) + "\n</g>\n</svg>"
     )
