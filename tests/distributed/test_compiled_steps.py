@@ -37,7 +37,7 @@ CASES_AND_FORMS = {  # each takes a second or two
         "a hook": FORMS[:1],
         "no_sync": FORMS[:1],
         "Adam": FORMS[:1],
-        **dict.fromkeys(_MIXED, [FORMS[0], FORMS[3]]),
+        **{case: [FORMS[0], FORMS[3]] for case in _MIXED},
         "process 1 goes on eagerly": FORMS,
     },
     3: {"a smaller batch in process 1": FORMS[:2]},
@@ -105,4 +105,4 @@ def test_compiled_steps_average_as_eager_ones(size, tmp_path):
     for other in others:
         assert {key for key, (digest, _) in first.items() if other[key][0] != digest} == set()
     # what is compared does depend on the averages
-    assert len({digest for digest, _ in first.values()}) > 3
+    assert len({digest for digest, _ in first.values()}) >= (5 if size == 2 else 1)
