@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .capture.sources import Argument, Gradient, Into, Option, Window
+from .ir.exchange import described
 from .ir.graph import Call, Graph
 from .jit.step import CompiledStep, _Captured
 
@@ -32,6 +33,9 @@ class Explanation:
             lines.append(f"  operators: {_counts(_operators(c.graph))}")
             if c.backward is not None:
                 lines.append(f"  backward: {_counts(_operators(c.backward.graph))}")
+            exchanged = described(c.graph.nodes)
+            if exchanged:
+                lines.append(f"  exchanges with other processes: {exchanged}")
             written = sum(isinstance(t, Into) for _, t in c.graph.outputs)
             lines.append(f"  writes {written} tensors in place, makes {len(c.graph.outputs) - written} new ones")
             executable = None if c.program is None else c.program.executable

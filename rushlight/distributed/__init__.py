@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.dispatch import extension_points as _extension_points
 from ..nn.parallel.grad_bucket import GradBucket
-from . import collectives, debug_level, errors, objects, world
+from . import captured, collectives, debug_level, errors, objects, world  # noqa: F401
 from .coalescing import _coalescing_manager  # noqa: F401
 from .collectives import *  # noqa: F403
 from .debug_level import *  # noqa: F403

@@ -16,6 +16,7 @@ import numpy as np
 from ..core.dispatch.mode import emit_event, thread
 from ..core.tensor.storage import storage_of
 from ..core.tensor.tensor import Tensor
+from .captured import Collective
 from .control.inbox import Request
 from .process_group import ProcessGroup, described
 from .reduce_op import ReduceOp, check_op
@@ -61,6 +62,11 @@ def _array(tensor: Any, name: str) -> np.ndarray:
     if thread.state.level > 1:
         emit_event("read", tensor, f"torch.distributed ({name})")
     return tensor._array
+
+
+def _is_captured(tensor: Any) -> bool:
+    """Whether a recorder may hear of a call on a tensor."""
+    return thread.state.level > 1 and isinstance(tensor, Tensor)
 
 
 def _arrays(tensors: Any, name: str) -> list[np.ndarray]:
@@ -122,6 +128,12 @@ def broadcast(
     """Write the tensor of process `src` into that of every process."""
     if _is_outside(group, "broadcast"):
         return None
+    if not async_op and _is_captured(tensor):
+        pg = group_of(group)
+        root = _rank_in(pg, src, group_src, "src")
+        call = lambda key, array: pg.broadcast(key, array, root)  # noqa: E731
+        if Collective(f"broadcast(src={pg.ranks[root]})", pg, call, writes=pg.rank() != root).on(tensor):
+            return None
     array, pg = _array(tensor, "tensor"), group_of(group)
     root, key = _rank_in(pg, src, group_src, "src"), pg.key()
     return _finish(pg, lambda: _write(tensor, pg.broadcast(key, array, root), "broadcast"), async_op, [tensor])
@@ -131,6 +143,11 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
     """Write the reduction over all processes into every one's tensor."""
     if _is_outside(group, "all_reduce"):
         return None
+    if not async_op and _is_captured(tensor):
+        pg = group_of(group)
+        kind = check_op(op, tensor._array.dtype)
+        if Collective(f"all_reduce({kind.name})", pg, lambda key, array: pg.all_reduce(key, array, kind)).on(tensor):
+            return None
     array, pg = _array(tensor, "tensor"), group_of(group)
     if pg.coalescing is not None:
         return _later(pg, all_reduce, op, tensor)

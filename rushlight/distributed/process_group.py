@@ -105,9 +105,9 @@ class ProcessGroup:
 
     # ------------------------------------------------------------------------------------------ messages
 
-    def key(self) -> bytes:
-        """The key of the messages of the call that is being made."""
-        if thread.state.level > 1:
+    def key(self, is_recorded: bool = False) -> bytes:
+        """The key of the messages of the call that is being made. is_recorded: a recorder has heard of the call."""
+        if thread.state.level > 1 and not is_recorded:
             emit_event(
                 "left",
                 "a torch.distributed call exchanges data with other processes, which the compiled program would not do",

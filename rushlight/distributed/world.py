@@ -170,6 +170,11 @@ def group_of(group: ProcessGroup | None) -> ProcessGroup:
     return default_group() if group is None else group
 
 
+def is_there(group: ProcessGroup) -> bool:
+    """Whether a group has not been destroyed."""
+    return _World.groups.get(group.group_name) is group
+
+
 def get_rank(group: ProcessGroup | None = None) -> int:
     """This process's rank in a group; -1 outside."""
     if group is GroupMember.NON_GROUP_MEMBER:

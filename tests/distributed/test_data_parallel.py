@@ -36,7 +36,7 @@ def trained(rank, size):
 
 
 def compiled(rank, size):
-    """Trained with the wrapped network compiled, and with the whole step compiled: both say that they run eagerly."""
+    """Trained with the wrapped network compiled, and with the whole step compiled; sums in a compiled function; programs."""
     import warnings
 
     with warnings.catch_warnings(record=True) as seen:
@@ -57,8 +57,11 @@ def compiled(rank, size):
 
         total = torch.compile(lambda x: (dist.all_reduce(x), x)[1])
         sums = [total(torch.full((2,), float(rank + i))).tolist() for i in range(6)]
+        unused = torch.compile(DistributedDataParallel(network(rank), find_unused_parameters=True))
+        train(unused, slice(rank, None, size))
     eagerly = [str(w.message) for w in seen if "runs eagerly" in str(w.message)]
-    return network_compiled, [p.detach().numpy() for p in model.parameters()], sums, eagerly
+    programs = [sum(c.program is not None for c in function.captured) for function in (one, total)]
+    return network_compiled, [p.detach().numpy() for p in model.parameters()], sums, eagerly, programs
 
 
 def accumulated(rank, size):
@@ -167,12 +170,13 @@ def test_training_equals_one_process(results):
 
 def test_compiled_functions_go_on_averaging(results):
     for rank, result in enumerate(results):
-        by_network, by_step, sums, eagerly = result["compiled"]
+        by_network, by_step, sums, eagerly, programs = result["compiled"]
         for parameter, first, second in zip(results[0]["trained"], by_network, by_step, strict=True):
             np.testing.assert_allclose(first, parameter, rtol=1e-4, atol=1e-6)
             np.testing.assert_allclose(second, parameter, rtol=1e-4, atol=1e-6)
         assert sums == [[2 * i + 1.0] * 2 for i in range(6)]
-        assert len(eagerly) == 3 and sum("averages gradients" in text for text in eagerly) == 2, rank
+        assert len(eagerly) == 1 and "find_unused_parameters" in eagerly[0], rank
+        assert programs == [1, 1]
 
 
 def test_delayed_averages_are_the_same(results):

@@ -135,7 +135,7 @@ class Outcome:
                 f"the compiled function creates a {type(t).__name__}: tensor subclasses created inside it are not "
                 "supported. Return a plain tensor, and wrap it outside"
             )
-        region = self._recorder._region(t, None, "the result")
+        region = self._recorder.region(t, None, "the result")
         strides = element_strides(t._array)
         ref = region.ref(t._array)
         grad = None if t._grad is None else self._tensor(t._grad)
@@ -204,7 +204,7 @@ class Outcome:
         existing = self._recorder.existing
         moved = [(existing.source_of(t), t) for t in existing.tensors if t._array is not existing.arrays[id(t)]]
         for source, t in sorted(moved, key=_by_source):
-            region = self._recorder._region(t, None, "an assignment to .data")
+            region = self._recorder.region(t, None, "an assignment to .data")
             ref = region.ref(t._array)
             yield source, Made(self._memory(region), ref.shape, ref.strides, ref.offset, ref.is_whole(), None, None)
 

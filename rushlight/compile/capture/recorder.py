@@ -24,6 +24,7 @@ from ..guards.python_state import MOST_BYTES, PythonState
 from ..guards.python_trace import Reads
 from ..ir.graph import Call, Graph, Ref, Update, Value, Write, same_strides
 from ..ir.overlapping_writes import Ordered, is_ordered
+from .exchanges import record_exchange
 from .memory import Existing, Memory, Region, add_source, instances, value_of
 from .scalars_read import Read, is_read, marked, plain
 from .sources import Argument, CaptureError, Option
@@ -103,6 +104,7 @@ class Recorder:
         self.group: Any = None
         self.options: dict[tuple, Ref] = {}
         self.schedules: list[tuple] = []
+        self.conditions: dict[Any, Callable[[], bool]] = {}  # what exchanges with other processes need
         self.shaped: set[Value] = set()  # what depends on shapes alone
         self.arrays_read: set[int] = set()  # arguments that are arrays of NumPy whose values Python has seen
         self.looked: list[tuple[Region, Ref, np.ndarray]] = []  # integers from outside that Python has seen
@@ -183,15 +185,15 @@ class Recorder:
             r = np.asarray(r)
             known = self.memory.find(r) if r.size else None
             if known is not None:
-                self._write(operands[0], self._region(target, line), known.ref(r), line)
+                self.write(operands[0], self.region(target, line), known.ref(r), line)
                 return
             value = value_of(r)
         source = value.ref() if r is a else _shown(value, r)
         self.graph.nodes.append(Call(record, operands, metadata, cast, (source,), line))
-        self._write(operands[0], self._region(target, line), source, line)
+        self.write(operands[0], self.region(target, line), source, line)
 
     def _write_in_order(self, name: str, function: Callable, target: Tensor, sources: tuple, cast, line) -> None:
-        region = self._region(target, line)
+        region = self.region(target, line)
         self._check_write(region, line)
         record = Ordered(name, function, region.ref(target._array), sources, cast)
         result = region.renew().ref()
@@ -232,9 +234,10 @@ class Recorder:
         """The window that a tensor is."""
         if not t._array.size:
             return self._empty(t._array)
-        return self._region(t, line, what).ref(t._array)
+        return self.region(t, line, what).ref(t._array)
 
-    def _region(self, t: Tensor, line: Any, what: str = "the call") -> Region:
+    def region(self, t: Tensor, line: Any, what: str = "the call") -> Region:
+        """The memory in which a tensor is."""
         try:
             region = self.memory.find(t._array)
             if region is not None:
@@ -295,7 +298,7 @@ class Recorder:
         else:
             with np.errstate(all="ignore"):
                 source = self.constant(np.asarray(plain(a)).astype(target._array.dtype))
-        self._write(onto, self._region(target, line), source, line)
+        self.write(onto, self.region(target, line), source, line)
 
     def _check_write(self, region: Region, line: Any) -> None:
         try:
@@ -303,7 +306,8 @@ class Recorder:
         except CaptureError as error:
             raise CaptureError(f"{describe(line)}: {error}") from None
 
-    def _write(self, target: Ref, region: Region, source: Ref, line: Any) -> None:
+    def write(self, target: Ref, region: Region, source: Ref, line: Any) -> None:
+        """What `source` shows goes to the window `target` of a region."""
         self._check_write(region, line)
         if _is_same_window(target, source):
             region.value = source.value
@@ -402,7 +406,7 @@ class Recorder:
         if ref.value in self.graph.constants or ref.value in self.shaped:
             return None
         if how != "numpy()" and how != "item()" and self._may_be_guarded(t, ref):
-            self.looked.append((self._region(t, line), ref, a.copy()))
+            self.looked.append((self.region(t, line), ref, a.copy()))
             return None
         if how == "item()" and a.dtype.kind in "fiu":
             return marked(a.item(), Read(ref, type(a.item())), self)
@@ -517,7 +521,7 @@ class Recorder:
             after += [(r, t, v) for r, t, v in zip(row or (), tensors or (), written or (), strict=False) if v]
         self.graph.nodes.append(node)
         for r, t, value in after:
-            self._write(r, self._region(t, line), value.ref(), line)
+            self.write(r, self.region(t, line), value.ref(), line)
 
     def _option(self, name: str, value: Any) -> Any:
         """An option as it is, or an input where it may change from step to step."""
@@ -537,6 +541,13 @@ class Recorder:
                 known = self.options[option.key()] = number.ref()
             return known
         return value
+
+    def exchanged(self, kind: str, t: Any, step: Any) -> bool:
+        """A collective on `t` is about to be made in place. Returns True: each replay makes it, too."""
+        line = self._line()
+        self._check_open(line, step.name)
+        record_exchange(self, kind, t, step, line)
+        return True
 
     def left(self, what: str) -> None:
         """Something is called that is to stay out of compiling."""

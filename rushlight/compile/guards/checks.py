@@ -306,6 +306,18 @@ class Reading(Check):
         return is_same(self._now(), self.value)
 
 
+class Holds(Check):
+    """What a function says: True where the condition holds."""
+
+    __slots__ = ("says",)
+
+    def __init__(self, says: Callable[[], bool], what: str = ""):
+        self.says, self.what = says, what
+
+    def holds(self) -> bool:
+        return self.says()
+
+
 class Checks:
     """Many conditions, tested together."""
 

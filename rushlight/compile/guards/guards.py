@@ -23,7 +23,7 @@ from ..capture.sources import Argument, Attribute, CaptureError, External, Gradi
 from ..capture.structure import same
 from ..runtime.interpret import window
 from . import layouts
-from .checks import PLAIN, Check, Checks, Entries, Items, Reading, same_content, snapshot
+from .checks import PLAIN, Check, Checks, Entries, Holds, Items, Reading, same_content, snapshot
 from .python_state import class_table
 
 _hooks_of = attrgetter("hooks")
@@ -249,8 +249,8 @@ def _group(group: dict, before: dict, free: set) -> tuple:
 
 
 def _library_checks(recorder: Recorder) -> list[Check]:
-    """What the package's own code reads while the function runs: optimizers, hooks of tensors, of all modules."""
-    found: list[Check] = []
+    """What the package's own code reads while the function runs: optimizers, hooks of tensors, of all modules, groups."""
+    found: list[Check] = [Holds(says, "what a collective depends on") for says in recorder.conditions.values()]
     for o in recorder.optimizers.values():
         name = type(o).__name__
         found.append(Entries(vars(o), _OF_OPTIMIZERS, f"an attribute of the optimizer {name}"))

@@ -6,6 +6,7 @@ Such a call stays even where nothing reads its result: eager calls raise there, 
 from __future__ import annotations
 
 from ..rules.table import CHECKING, RULES
+from .exchange import is_exchange
 from .graph import Call, Node
 
 # Kernels without a rule that take any value.
@@ -31,5 +32,5 @@ def may_refuse(node: Node) -> bool:
 
 
 def stays(node: Node) -> bool:
-    """Whether a node is run for more than its results: it draws random numbers, or may refuse a value."""
-    return isinstance(node, Call) and bool(node.record.draws) or may_refuse(node)
+    """Whether a node is run for more than its results: it draws random numbers, tells other processes, or may refuse a value."""
+    return isinstance(node, Call) and bool(node.record.draws) or is_exchange(node) or may_refuse(node)

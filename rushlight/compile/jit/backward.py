@@ -31,6 +31,7 @@ from ..capture.memory import PATIENCE_S, Region, recording
 from ..capture.recorder import Recorder
 from ..capture.sources import Argument, CaptureError, Fresh, Into, Window, extent
 from ..install import install_in_thread, prefer_programs
+from ..ir.exchange import exchanges_of
 from ..ir.graph import Call, Graph, Value
 from ..ir.prune import prune
 from ..log import show
@@ -251,6 +252,13 @@ class _Listener(Recorder):
     def rebound(self, *values: Any) -> None:
         self._refuse("a gradient rule resizes or rebinds a tensor")
 
+    def left(self, *values: Any) -> None:
+        self._refuse("a gradient rule leaves what is compiled")
+
+    def exchanged(self, *values: Any) -> bool:
+        self._refuse("a gradient rule exchanges data with other processes")
+        return False
+
     def resized(self, *values: Any) -> None:
         self._refuse("a gradient rule resizes or rebinds a tensor")
 
@@ -308,6 +316,8 @@ class _Recorded:
         self.graph = graph = recorder.graph
         if any(node.record.draws for node in graph.nodes if isinstance(node, Call)):
             raise CaptureError("a gradient rule draws random numbers")
+        if exchanges_of(graph.nodes):
+            raise CaptureError("a compiled function's backward exchanges data with other processes")
         self.fresh = [i for i, k in enumerate(tape.grads) if k is None]
         self.written = [i for i, k in enumerate(tape.grads) if k is not None]
         self.strides = []

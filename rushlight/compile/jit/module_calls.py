@@ -36,6 +36,7 @@ from ..guards.checks import PLAIN, Kind
 from ..guards.guards import modes
 from ..guards.python_state import OURS
 from ..install import may_have_programs
+from ..ir.exchange import exchanges_of
 from ..ir.graph import Graph
 from ..runtime.undo import Final, generators_of
 from .step import CompiledStep, _Captured, _route
@@ -203,6 +204,8 @@ def _is_usual(leaf: Any) -> bool:
 
 def _check_repeatable(graph: Graph, outcome: Outcome) -> None:
     """Raise where results depend on tensors that the call writes: a second call would not give the same."""
+    if exchanges_of(graph.nodes):
+        raise CaptureError("it exchanges data with other processes, which a second call would do again")
     written = {target.value for _, target in graph.outputs if isinstance(target, Into)}
     reach = {ref.value for ref, target in graph.outputs if isinstance(target, Fresh)}
     for node in reversed(graph.nodes):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.exchange import is_exchange
 from ..ir.expression import Expr, cast, load
 from ..ir.graph import Call, Extern, Graph, Loop, Node, Reduce, Ref, Store, Value, Write, same_strides
 from ..ir.lazy import Builder, Lazy, Untraceable
@@ -36,7 +37,9 @@ class _Expansion:
     def run(self) -> Graph:
         for node in self.old.nodes:
             if isinstance(node, Call):
-                if node.record.draws:  # its kernel must not run now: it would move the random stream
+                if node.record.draws or is_exchange(
+                    node
+                ):  # its kernel must not run now: it would move the random stream
                     self.new.nodes.append(self._unchanged(node))
                 else:
                     self._expand(node)

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ...backend.onednn.address import aligned
+from ..ir.exchange import is_exchange, overwritten
 from ..ir.expression import load
-from ..ir.graph import Extern, Graph, Loop, Nest, Node, Ref, Store, Update, Value
+from ..ir.graph import Call, Extern, Graph, Loop, Nest, Node, Ref, Store, Update, Value
 from ..ir.locations import Place
 from ..ir.rewrite import with_refs
 
@@ -306,6 +307,8 @@ def continued(node: Node) -> dict[Value, Value]:
         return {s.ref.value: s.onto for s in node.stores if s.onto}
     if isinstance(node, Extern):
         return {r.value: old for r, old in zip(node.results, node.onto, strict=True) if old is not None}
+    if isinstance(node, Call):
+        return overwritten(node) if is_exchange(node) else {}
     if isinstance(node, Update):
         pairs = [
             (new, ref.value)
@@ -341,6 +344,8 @@ def reads_in_place(node: Node, new: Value, old: Value) -> bool:
         return sum(r.value is old for r in node.reads()) == 1
     if isinstance(node, Extern):
         return not any(o is not None and o.value is old for o in node.operands)
+    if isinstance(node, Call) and is_exchange(node):
+        return overwritten(node).get(new) is old
     stages = node.stages if isinstance(node, Nest) else [node] if isinstance(node, Loop) else []
     if not stages:
         return not any(r.value is old for r in node.reads())

@@ -28,6 +28,7 @@ from ...core.tensor.storage import describe
 from ...core.terminal import long_work
 from ..capture.sources import External, Fresh, Into
 from ..install import install_native
+from ..ir.exchange import is_exchange
 from ..ir.graph import Call, Extern, Graph, Nest, Node, Ref, Update, Value
 from ..ir.verify import verify
 from ..jit.native_update import native_update
@@ -137,7 +138,7 @@ class Native:
         nodes = self.graph.nodes
         nests = [n for n in nodes if isinstance(n, Nest)]
         calls = Counter(n.kind for n in nodes if isinstance(n, Extern) and n.kind != "blank")
-        python = Counter(n.record.name for n in nodes if isinstance(n, Call))
+        python = Counter(n.record.name for n in nodes if isinstance(n, Call) and not is_exchange(n))
         loops = sum(len(n.stages) for n in nests)
         lines = [
             f"runs on: native code, {len(nests)} nests of {loops} loops, "
@@ -251,7 +252,23 @@ class Native:
 
         return view
 
+    def _exchange(self, node: Call) -> Callable[[], None]:
+        """A call that other processes take part in, in the memory of its result."""
+        record: Any = node.record
+        views = [self._view(o) for o in (*node.operands, *node.results)]
+
+        def call() -> None:
+            try:
+                record.make(*[view() for view in views])
+            except Exception as error:
+                error.add_note(f"in a compiled function, at {describe(node.line)}")
+                raise
+
+        return call
+
     def _call(self, node: Call) -> Callable[[], None]:
+        if is_exchange(node):
+            return self._exchange(node)
         record = node.record
         operands = [self._operand(o, to) for o, to in zip(node.operands, node.types(), strict=True)]
         results = [None if r is None else self._view(r) for r in node.results]

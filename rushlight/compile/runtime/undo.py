@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
 from ...core.random import Generator, default_generator
+from ..ir.exchange import exchanges_of
 from ..ir.graph import Call, Node, Value
 from ..ir.may_raise import may_refuse
 
@@ -67,8 +69,43 @@ class Final(Undo):
         return error
 
 
+class Shared(Undo):
+    """Of a program that exchanges data with other processes: once it has, a second run would exchange again.
+
+    An error before that is taken back as `own` says; a later one is the program's own.
+    """
+
+    def __init__(self, own: Undo, exchanges: list[Any]):
+        super().__init__(own.inputs, own.outputs, own.generators)
+        self.own, self.exchanges = own, exchanges
+
+    def _runs(self) -> int:
+        return sum(e.runs for e in self.exchanges)
+
+    def remember(self, arrays: list[np.ndarray], reuse: list) -> tuple:
+        return self._runs(), self.own.remember(arrays, reuse)
+
+    def put_back(self, arrays: list[np.ndarray], before: tuple, error: Exception) -> Exception:
+        runs, kept = before
+        for exchange in self.exchanges:
+            if exchange.has_begun:  # its thread writes into the program's memory
+                exchange.step.give_up()
+        if self._runs() == runs:
+            return self.own.put_back(arrays, kept, error)
+        error.add_note(
+            "raised in a compiled function after it had exchanged data with other processes: what it has written by then is "
+            "kept, and gradients, running statistics and the random generator may differ from those after an eager call"
+        )
+        return error
+
+
 def plan(nodes: list[Node], checks: Iterable[int], place: Callable[[Value], tuple[str, int] | None]) -> Undo:
     """The `Undo` of a list of nodes. checks: nodes that are followed by a check; place: ("input" or "output", index)."""
+    own, exchanges = _plan(nodes, checks, place), exchanges_of(nodes)
+    return Shared(own, exchanges) if exchanges else own
+
+
+def _plan(nodes: list[Node], checks: Iterable[int], place: Callable[[Value], tuple[str, int] | None]) -> Undo:
     last = max(checks, default=-1)
     calls = [i for i, n in enumerate(nodes) if may_refuse(n)]
     before = max(calls, default=-1)  # what such a call itself writes is written when it has succeeded

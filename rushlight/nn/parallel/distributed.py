@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from rushlight.nn.modules.module import Module
 
 from .grad_bucket import GradBucket
 from .join import Join, Joinable, JoinHook, total
-from .reducer import Reducer
+from .reducer import Reducer, nothing
 
 __all__ = ["DistributedDataParallel"]
 
@@ -48,6 +49,32 @@ class _Hook(JoinHook):
             model._broadcast(
                 [t for n, t in state if n not in model.parameters_to_ignore], model._last_of(is_last_joiner)
             )
+
+
+class _Pass:
+    """What a forward pass changes in the objects of this folder; done in each replay of a program."""
+
+    name, writes = "DistributedDataParallel", False
+
+    def __init__(self, model: DistributedDataParallel, averaging: bool):
+        self.model, self.averaging = model, averaging
+        self.group, self.reducer = model.process_group, model.reducer
+        syncs, is_repeatable = model.require_forward_param_sync, model._is_repeatable
+        reducer = model.reducer
+        self.condition = (
+            ("pass", id(model)),
+            lambda: model.require_forward_param_sync is syncs and is_repeatable(reducer),
+        )
+
+    def act(self) -> None:
+        """As `forward` does."""
+        model, averaging = self.model, self.averaging
+        if averaging:
+            self.reducer.prepare()
+        else:
+            self.reducer.rest()
+        if model.require_forward_param_sync is not averaging:
+            model.require_forward_param_sync = averaging
 
 
 class DistributedDataParallel(Module, Joinable):
@@ -143,19 +170,24 @@ class DistributedDataParallel(Module, Joinable):
         group = self.process_group
         for t in tensors:
             if isinstance(t, Tensor):
+                if thread.state.level > 1 and self._broadcast_captured(t, root):
+                    continue
                 key, array = group.key(), t._array
                 values = group.run(lambda key=key, array=array: group.broadcast(key, array, root))
                 if values is not t._array:
                     t._array[...] = values
                     storage_of(t).wrote("DistributedDataParallel")
 
+    def _broadcast_captured(self, t: Tensor, root: int) -> bool:
+        """Whether a recorder hears of it, and it is done."""
+        group = self.process_group
+        call = lambda key, array: group.broadcast(key, array, root)  # noqa: E731
+        return _distributed().captured.Collective("broadcast", group, call, writes=group.rank() != root).on(t)
+
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        if thread.state.level > 1:
-            emit_event(
-                "left",
-                "DistributedDataParallel averages gradients between processes, which the compiled program would not do",
-            )
         averaging = is_grad_enabled() and self.require_backward_grad_sync
+        if thread.state.level > 1:
+            self._tell_recorder(averaging)
         self._tell_joined(averaging)
         if averaging:
             self.reducer.prepare()
@@ -164,10 +196,29 @@ class DistributedDataParallel(Module, Joinable):
         if self.broadcast_buffers and self.require_forward_param_sync:
             self._take_buffers(is_joined=False)
         output = self.module(*inputs, **kwargs)
-        self.require_forward_param_sync = averaging
+        if self.require_forward_param_sync is not averaging:
+            self.require_forward_param_sync = averaging
         if averaging and self._looks_for_unused:
             self.reducer.prepare(output)
         return output
+
+    def _tell_recorder(self, averaging: bool) -> None:
+        """What a replay has to do of a forward pass besides its operators and collectives; else, that it cannot be repeated."""
+        reducer, listener = self.reducer, thread.state.listener
+        if self._is_repeatable(reducer) and emit_event("exchanged", "effect", None, _Pass(self, averaging)):
+            reducer.heard_by = ref(listener)
+            return
+        reducer.heard_by = nothing
+        emit_event(
+            "left",
+            "DistributedDataParallel with find_unused_parameters, static_graph, a communication hook or join() decides in "
+            "each pass what the processes exchange, which the compiled program would not do",
+        )
+
+    def _is_repeatable(self, reducer: Reducer) -> bool:
+        return (
+            self.reducer is reducer and reducer.holds() and not self._looks_for_unused and not self._join_config.enable
+        )
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.core.dispatch.mode import no_grad
+from rushlight.core.dispatch.extension_points import distributed
+from rushlight.core.dispatch.mode import emit_event, no_grad, thread
 from rushlight.core.tensor.node import Leaf
 from rushlight.core.tensor.storage import storage_of
 from rushlight.core.tensor.tensor import Tensor, wrap
+from rushlight.ops import cat
 
 from .grad_bucket import GradBucket
 
@@ -30,6 +32,7 @@ class Bucket:
         self.gradients: Tensor | None = None
         self.averages: np.ndarray | None = None  # flat; often the memory of `gradients`
         self.finish: Callable[[], Any] | None = None
+        self.is_captured = False  # whether `gradients` is a tensor that a recorder knows
 
     def parts(self) -> Iterator[tuple[Tensor, slice]]:
         """Each parameter, and where its gradient is."""
@@ -53,6 +56,10 @@ class Bucket:
         return flat
 
 
+def nothing() -> None:
+    """A reference to what is not there."""
+
+
 def make_buckets(parameters: list[Tensor], limit_bytes: int) -> list[Bucket]:
     """Buckets of up to `limit_bytes` each, the first one smaller, so that its sum begins early."""
     buckets: list[Bucket] = []
@@ -71,9 +78,13 @@ def make_buckets(parameters: list[Tensor], limit_bytes: int) -> list[Bucket]:
 class Reducer:
     """The buckets of a module's parameters, and the averages over `group` that are under way.
 
+    In a compiled function the recorder hears of the sums, and of `act`, which is done in each replay, where the pass is over.
+
     group: `size()`, `key()`, `all_reduce(key, array, op)`, `start(task)` and `run(task)` of a process group. late: the
     identities of parameters whose averages begin after all others'. as_views: gradients become parts of their buckets.
     """
+
+    name, writes = "the end of DistributedDataParallel's averages", False
 
     def __init__(
         self,
@@ -97,6 +108,9 @@ class Reducer:
         self.unused: set[int] | None = None
         self.hook: Callable[[Any, GradBucket], Any] | None = None
         self.hook_state: Any = None
+        self.heard_by: Callable[[], Any] = (
+            nothing  # a weak reference to the recorder that has heard of the present pass
+        )
         self.handles = [p.register_post_accumulate_grad_hook(self._reached) for p in parameters]
 
     # ------------------------------------------------------------------------------------------ one backward pass
@@ -122,10 +136,33 @@ class Reducer:
         """Let the next backward pass accumulate without averaging."""
         self.active = False
 
+    def act(self) -> None:
+        """In a program: its pass is over."""
+        self.active = False
+
+    @property
+    def condition(self) -> tuple[Any, Callable[[], bool]]:
+        """What has to hold where a program begins."""
+        return ("reducer", id(self)), self.holds
+
+    def holds(self) -> bool:
+        """Whether a program may make the averages as it was captured."""
+        return self.hook is None and _distributed().captured.is_ready(self.group)
+
+    def _is_heard(self) -> bool:
+        """Whether the listener is a recorder that has heard of this pass from its beginning."""
+        listener = thread.state.listener
+        return listener is not None and self.heard_by() is listener
+
     def _reached(self, p: Tensor) -> None:
         """The hook of a parameter: its gradient has been accumulated."""
         if not self.active:
             return
+        if thread.state.level > 1 and not self._is_heard():
+            emit_event(
+                "left",
+                "a backward pass averages gradients between processes whose forward pass was outside of the compiled function",
+            )
         self.begun = True
         if id(p) in self.ready:
             raise RuntimeError(
@@ -146,6 +183,9 @@ class Reducer:
 
     def _begin(self, bucket: Bucket) -> None:
         """Start the sum of a bucket: each process divides first, as torch does, so that sums cannot overflow."""
+        if thread.state.level > 1 and self._is_heard():
+            self._begin_captured(bucket)
+            return
         self._begin_flat(bucket, bucket.collect(1.0 if self.hook is not None else self.share))
 
     def _begin_flat(self, bucket: Bucket, flat: np.ndarray) -> None:
@@ -158,6 +198,22 @@ class Reducer:
             bucket.averages = self.group.all_reduce(key, flat, self.sum_op)
 
         bucket.finish = self.group.start(task).wait
+
+    def _begin_captured(self, bucket: Bucket) -> None:
+        """`_begin` in operators, and the halves of a sum, that a recorder hears of."""
+        with no_grad():
+            flat = cat([(p._grad * self.share).reshape(-1) for p in bucket.parameters])  # type: ignore[operator]
+        total = _distributed().captured.Sum(self.group, self.sum_op)
+        emit_event("exchanged", "begin", flat, total)
+        total.start(flat._array)
+
+        def finish() -> None:
+            emit_event("exchanged", "end", flat, total)
+            np.copyto(flat._array, total.wait())
+            bucket.gradients, bucket.averages = flat, flat._array
+            bucket.is_captured = True
+
+        bucket.finish = finish
 
     def _begin_by_hook(self, bucket: Bucket, flat: np.ndarray) -> Callable[[], Any]:
         """Let the program's hook begin to combine the gradients; what waits for its result."""
@@ -185,11 +241,24 @@ class Reducer:
             assert bucket.finish is not None
             bucket.finish()
             self._put_gradients(bucket, everywhere_unused)
+        if thread.state.level > 1 and self._is_heard():
+            emit_event("exchanged", "effect", None, self)
         self.active = False
 
     def _put_gradients(self, bucket: Bucket, unused: set[int]) -> None:
         flat, averages = bucket.gradients, bucket.averages
         assert flat is not None and averages is not None
+        if bucket.is_captured:
+            bucket.gradients = bucket.averages = bucket.finish = None  # the memory of one call
+            bucket.is_captured = False
+            with no_grad():
+                for p, place in bucket.parts():
+                    part = flat[place].view(p.shape)
+                    if self.as_views:
+                        p.grad = part
+                    else:
+                        p._grad.copy_(part)  # type: ignore[union-attr]
+            return
         if self.as_views and averages is not flat._array:
             np.copyto(flat._array, averages)
         for p, place in bucket.parts():
@@ -227,6 +296,12 @@ class Reducer:
         key = self.group.key()
         total = self.group.run(lambda: self.group.all_reduce(key, used, self.sum_op))
         return {i for i, n in zip(order, total, strict=True) if not n}
+
+
+def _distributed() -> Any:
+    """`rushlight.distributed`, above this layer, which the program has loaded to make the group."""
+    assert distributed.value is not None
+    return distributed.value
 
 
 _UNFINISHED = (

@@ -1,0 +1,140 @@
+"""Exchanges with other processes in a graph.
+
+Such a call is made once in each run, in its place among the others: no pass may leave it out, join it with another one or
+change their order, since the other processes make theirs in the same order. It works in the memory of its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .graph import Call, Node, Value
+
+__all__ = ["Begin", "Effect", "End", "Exchange", "described", "exchanges_of", "is_exchange", "overwritten"]
+
+
+_SHOWN = 8  # sizes that are told one by one
+
+
+class Exchange:
+    """Stand-in for an operator's record: `step.act(array)` is a whole collective, in the array's memory.
+
+    step: what the distributed package gave to the recorder: `name` and `group` say what is exchanged, `holds()` whether a
+    replay may still do so. runs: how often it has been made.
+    """
+
+    kind, promote, view, draws = "exchange", None, False, ""
+    has_begun = False  # whether it may be under way after a run that failed
+
+    def __init__(self, step: Any):
+        self.step, self.name, self.runs = step, step.name, 0
+        self.kernel = self.reference = self._copied
+
+    def invoke(self, f: Callable, arrays: Sequence, metadata: tuple) -> Any:
+        return f(*arrays)
+
+    def _copied(self, *arrays: np.ndarray) -> Any:
+        """As a kernel: the result has memory of its own."""
+        if not arrays:
+            return self.make()
+        out = np.array(arrays[0], order="K", copy=True)
+        self.make(arrays[0], out)
+        return out
+
+    def make(self, source: Any = None, out: Any = None) -> Any:
+        """Make it, from `source` into `out`, which may be the same memory. Without `out` the array stays as it is."""
+        self.runs += 1
+        if out is None:
+            self.step.act(source)
+            return
+        _copy(out, source)
+        self.step.act(out)
+
+
+class Begin(Exchange):
+    """The first half: `step.start(array)` lets a thread carry it out, in the memory of the result."""
+
+    def __init__(self, step: Any):
+        super().__init__(step)
+        self.name = "reduce_begin"
+
+    def make(self, source: Any = None, out: Any = None) -> Any:
+        self.runs += 1
+        _copy(out, source)
+        self.step.start(out)
+
+    @property
+    def has_begun(self) -> bool:  # type: ignore[override]
+        return self.step.is_under_way()
+
+
+class End(Exchange):
+    """The second half: `step.wait()` gives the result."""
+
+    def __init__(self, step: Any):
+        super().__init__(step)
+        self.name = "reduce_end"
+
+    def make(self, source: Any = None, out: Any = None) -> Any:
+        _copy(out, self.step.wait())
+
+
+class Effect(Exchange):
+    """What is done to Python's objects in each run: `step.act()`."""
+
+    def make(self, source: Any = None, out: Any = None) -> Any:
+        self.step.act()
+        return ()
+
+
+def _copy(out: np.ndarray, source: np.ndarray) -> None:
+    if source is not out and _place(out) != _place(source):
+        np.copyto(out, source)
+
+
+def _place(a: np.ndarray) -> tuple:
+    return a.__array_interface__["data"][0], a.strides
+
+
+def described(nodes: Iterable[Node]) -> str:
+    """What nodes exchange with other processes: how many buckets, other collectives by name, and bytes of each."""
+    buckets: list[int] = []
+    others: dict[str, list[int]] = {}
+    for n in nodes:
+        if isinstance(n, Call) and is_exchange(n) and n.operands:
+            size = n.operands[0].size * n.operands[0].dtype.itemsize
+            if isinstance(n.record, Begin):
+                buckets.append(size)
+            elif not isinstance(n.record, End):
+                others.setdefault(n.record.name, []).append(size)
+    parts = [f"{len(buckets)} bucket{'s' * (len(buckets) != 1)} of gradients ({_bytes(buckets)})"] if buckets else []
+    parts += [f"{len(sizes)} {name} ({_bytes(sizes)})" for name, sizes in others.items()]
+    return ", ".join(parts)
+
+
+def _bytes(sizes: list[int]) -> str:
+    shown = ", ".join(f"{size:,}" for size in sizes[:_SHOWN])
+    more = f", ... {sum(sizes):,} in all" if len(sizes) > _SHOWN else ""
+    return f"{shown}{more} bytes"
+
+
+def is_exchange(node: Node) -> bool:
+    """Whether a node is one of the calls of this file."""
+    return isinstance(node, Call) and node.record.kind == "exchange"
+
+
+def exchanges_of(nodes: Iterable[Node]) -> list[Any]:
+    """The records of the nodes that are exchanges."""
+    return [n.record for n in nodes if isinstance(n, Call) and n.record.kind == "exchange"]
+
+
+def overwritten(node: Call) -> dict[Value, Value]:
+    """The value of the result and that of the operand whose memory it may take, where they are of one geometry."""
+    if not node.results:
+        return {}
+    old, new = node.operands[0], node.results[0]
+    whole = old.is_whole() and new.is_whole() and old.shape == new.shape and old.strides == new.strides
+    return {new.value: old.value} if whole and old.dtype == new.dtype else {}

@@ -1,0 +1,290 @@
+"""Programs that exchange data with other processes: what they make, when they hold, and the same numbers as eager steps."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from datetime import timedelta
+
+import pytest
+from several import results_of
+
+import rushlight as torch
+import rushlight.distributed as dist
+from rushlight import nn
+from rushlight.compile.jit.step import CompiledStep
+from rushlight.nn.parallel import DistributedDataParallel
+
+STEPS = 1000
+
+
+def network(size=6):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, 8, bias=False), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, size))
+
+
+def batches(rank, steps, n=8):
+    generator = torch.Generator().manual_seed(rank)
+    return [torch.randn(n, 6, generator=generator) for _ in range(steps)]
+
+
+def digest(model):
+    """Of the parameters: statistics are those of each process's own batch until the next pass."""
+    return hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in model.parameters())).hexdigest()
+
+
+def programs(function):
+    function = getattr(function, "forward", function)
+    return sum(c.program is not None for c in function.captured) if isinstance(function, CompiledStep) else None
+
+
+def trained(rank, steps, compiled, as_views=False):
+    """A network with statistics, whose gradients travel in several buckets, accumulate in two passes and are clipped."""
+    model = DistributedDataParallel(network(), bucket_cap_mb=0.0001, gradient_as_bucket_view=as_views)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
+
+    def step(x):
+        optimizer.zero_grad()
+        with model.no_sync():
+            (model(x[:4]) ** 2).mean().backward()
+        loss = ((model(x[4:]) - 1) ** 2).mean()
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        optimizer.step()
+        return loss, norm
+
+    function = torch.compile(step) if compiled else step
+    for x in batches(rank, steps):
+        loss, norm = function(x)
+    own = (loss.item(), norm.item())
+    return model, own, function
+
+
+def many_steps(rank, size):
+    found = {}
+    for as_views in (False, True):
+        expected, _, _ = trained(rank, 60, False, as_views)
+        model, _, _ = trained(rank, 60, True, as_views)
+        pairs = zip(expected.parameters(), model.parameters(), strict=True)
+        found[f"difference {as_views}"] = max(float((p - q).detach().abs().max()) for p, q in pairs)
+    model, (_, norm), function = trained(rank, STEPS, True)
+    found |= {"digest": digest(model), "norm": norm, "programs": programs(function)}
+    text = str(torch.compile.explain(function)(batches(rank, 1)[0]))
+    found["explained"] = next(line for line in text.splitlines() if "exchanges" in line)
+    return found
+
+
+def by_hand(rank, size):
+    """Collectives in a compiled function: in order, on parts of tensors, in a subgroup, with results that nothing reads."""
+    pair = dist.new_group([1, 0])
+    kept = torch.zeros(3)
+
+    def exchange(x, table):
+        a = x * (rank + 1)
+        dist.all_reduce(a, dist.ReduceOp.MAX)
+        dist.broadcast(table[1], src=1)  # a row
+        b = x + rank
+        dist.all_reduce(b)  # nobody reads it
+        dist.all_reduce(table[:, 0], group=pair)
+        kept.add_(a)
+        dist.broadcast(kept, src=0, group=pair)
+        return a
+
+    function = torch.compile(exchange)
+    found = []
+    for i in range(6):
+        table = torch.full((2, 3), float(rank))
+        found.append((function(torch.full((3,), i + 1.0), table).tolist(), table.tolist(), kept.tolist()))
+    return found, programs(function)
+
+
+def wrapped(rank, size):
+    """`compile(DDP(net))`, within `no_sync()` and outside, with statistics: as the eager one."""
+    found = []
+    for compiled in (False, True):
+        model = DistributedDataParallel(network())
+        call = torch.compile(model) if compiled else model
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        for i, x in enumerate(batches(rank, 16)):
+            if i % 4 == 3:
+                with model.no_sync():
+                    (call(x) ** 2).mean().backward()
+                continue
+            (call(x) ** 2).mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        found.append([t.detach().numpy() for t in (*model.parameters(), *model.buffers())])
+    return found, digest(model), programs(call)
+
+
+def new_groups(rank, size):
+    """A group that is destroyed and made again: the program of the old one is not used."""
+    group = dist.new_group([0, 1])
+    holder = {"group": group}
+
+    def total(x):
+        dist.all_reduce(x, group=holder["group"])
+        return x
+
+    function = torch.compile(total)
+    found = [function(torch.tensor([1.0 + rank])).item() for _ in range(5)]
+    before = programs(function)
+    holder["group"] = dist.new_group([0, 1])
+    dist.destroy_process_group(group)
+    found += [function(torch.tensor([2.0 + rank])).item() for _ in range(5)]
+    return found, before, programs(function)
+
+
+def refused(rank, size):
+    """What is decided anew in each pass runs eagerly, with one warning for each function."""
+    texts = []
+    for options in ({"find_unused_parameters": True}, {"static_graph": True}, {}):
+        model = DistributedDataParallel(network(), **options)
+        if not options:
+            model.register_comm_hook(None, lambda state, bucket: _future(bucket))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+
+        def step(x, model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            (model(x) ** 2).mean().backward()
+            optimizer.step()
+
+        function = torch.compile(step)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            for x in batches(rank, 5):
+                function(x)
+        texts.append([str(w.message) for w in seen if "runs eagerly" in str(w.message)])
+        texts.append(digest(model))
+    return texts
+
+
+def _future(bucket):
+    return dist.all_reduce(bucket.buffer(), async_op=True).get_future()
+
+
+def hook_later(rank, size):
+    """A hook that is registered when there is a program: the next call does not use it."""
+    model = DistributedDataParallel(network())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+
+    def step(x):
+        optimizer.zero_grad()
+        (model(x) ** 2).mean().backward()
+        optimizer.step()
+
+    function = torch.compile(step)
+    x = batches(rank, 1)[0]
+    for _ in range(4):
+        function(x)
+    before, had = [p.grad.clone() for p in model.parameters()], programs(function)
+    model.register_comm_hook(None, lambda state, bucket: _future(bucket))  # the sum in place of the average
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        function(x)
+    pairs = zip(before, model.parameters(), strict=True)
+    return had, max(float((p.grad - 2 * g).abs().max()) for g, p in pairs)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    functions = [many_steps, by_hand, wrapped, new_groups, refused, hook_later]
+    return results_of(functions, 2, tmp_path_factory.mktemp("exchanges"))
+
+
+def test_a_thousand_steps(results):
+    first, second = (result["many_steps"] for result in results)
+    assert first["digest"] == second["digest"]
+    assert first["norm"] == second["norm"]
+    for found in (first, second):
+        assert found["difference False"] < 2e-5 and found["difference True"] < 2e-5
+        assert found["programs"] == 1
+    # from the last parameter on, until 104 bytes are there; after a pass within no_sync() buffers are not broadcast
+    assert "2 buckets of gradients (216, 256 bytes), 3 broadcast (32, 32, 8 bytes)" in first["explained"]
+
+
+def test_collectives_by_hand(results):
+    for rank, result in enumerate(results):
+        found, count = result["by_hand"]
+        assert count == 1
+        total = [0.0] * 3
+        for i, (a, table, kept) in enumerate(found):
+            total = [t + 2 * (i + 1.0) for t in total]
+            assert a == [2 * (i + 1.0)] * 3 and kept == total
+            assert table == [[1.0, rank, rank], [2.0, 1.0, 1.0]]
+
+
+def test_a_wrapped_network(results):
+    for result in results:
+        (eager, compiled), _, count = result["wrapped"]
+        assert count and all(abs(a - b).max() < 1e-5 for a, b in zip(eager, compiled, strict=True))
+    assert results[0]["wrapped"][1] == results[1]["wrapped"][1]
+
+
+def test_a_new_group(results):
+    for result in results:
+        found, before, after = result["new_groups"]
+        assert found == [3.0] * 5 + [5.0] * 5
+        assert before == 1 and after >= 1
+
+
+def test_what_runs_eagerly(results):
+    for result in results:
+        texts = result["refused"]
+        assert [len(said) for said in texts[::2]] == [1, 1, 1]
+        assert all("find_unused_parameters, static_graph, a communication hook" in said[0] for said in texts[::2])
+    assert results[0]["refused"][1::2] == results[1]["refused"][1::2]
+
+
+def test_a_hook_after_the_program(results):
+    for result in results:
+        had, difference = result["hook_later"]
+        assert had == 1 and difference < 1e-5
+
+
+# ---------------------------------------------------------------------------------------------- a process that dies
+
+
+def _until_death(rank, meet):
+    dist.init_process_group("gloo", meet, timedelta(seconds=60), world_size=2, rank=rank)
+    model = DistributedDataParallel(network())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+
+    @torch.compile
+    def step(x):
+        optimizer.zero_grad()
+        (model(x) ** 2).mean().backward()
+        optimizer.step()
+
+    for i, x in enumerate(batches(rank, 40)):
+        if rank == 1 and i == 12:
+            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            step(x)
+        except dist.DistBackendError as error:
+            print(programs(step), i, error, flush=True)
+            os._exit(7)
+
+
+def test_death_of_a_process(tmp_path):
+    command = [sys.executable, __file__]
+    meet = f"file://{tmp_path}/meet"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
+    jobs = [
+        subprocess.Popen([*command, str(rank), meet], stdout=out, text=True, env=environment)
+        for rank, out in enumerate((subprocess.PIPE, subprocess.DEVNULL))
+    ]
+    try:
+        said, _ = jobs[0].communicate(timeout=100)
+    finally:
+        for job in jobs:
+            job.kill()
+            job.wait()
+    assert jobs[0].returncode == 7
+    assert said.startswith("1 12 ") and "process 1" in said
+
+
+if __name__ == "__main__":
+    _until_death(int(sys.argv[1]), sys.argv[2])
