@@ -113,6 +113,36 @@ def test_the_loop_computes_the_same(made):
     assert len(made) == 1
 
 
+class Wrapper(nn.Module):
+    """Counts its calls, so that it cannot be a program itself."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net, self.calls, self.criterion = net, 0, nn.CrossEntropyLoss()
+
+    def forward(self, x):
+        self.calls += 1
+        return self.net(x) * self.calls
+
+
+def test_the_module_within_a_wrapper(made):
+    net = both(lambda: Wrapper(Network(0.3)))
+    assert made == ["Network"] and net.calls == 12
+
+
+def test_of_what_is_more_than_a_wrapper_no_part_is_tried(made):
+    class Both(Wrapper):
+        def __init__(self, net):
+            super().__init__(net)
+            self.scale = nn.Parameter(torch.ones(3))
+
+        def forward(self, x):
+            return super().forward(x) * self.scale
+
+    both(lambda: Both(Network(0.3)))
+    assert not made
+
+
 def test_nothing_happens_where_it_is_turned_off(made):
     with plain():
         train(Network(), steps=20)

@@ -373,7 +373,10 @@ def note(module: Any) -> ModuleCalls | None:
 
 
 class Search:
-    """Called in place of each module's call: notes those of the main thread that no other module's call is around."""
+    """Called in place of each module's call: notes those of the main thread that no other module's call is around.
+
+    Of a wrapper that cannot be a program itself, such as DistributedDataParallel, the module in it.
+    """
 
     def __init__(self) -> None:
         self.left = _CALLS  # calls to look at
@@ -384,6 +387,8 @@ class Search:
             return call(module, hooked, args, kwargs)
         calls = note(module)
         self.called()
+        if calls is None and module in _refused and _is_wrapper(module):
+            return call(module, hooked, args, kwargs)
         self.inside = True
         try:
             return call(module, hooked, args, kwargs) if calls is None else calls(module, args, kwargs)
@@ -403,6 +408,12 @@ def _may_gain(module: Any) -> bool:
     if module in _refused or "_orig_mod" in module._modules:  # the wrapper of a compiled one
         return False
     return not kind.__module__.startswith(_OWN) or any(m is not None for m in module._modules.values())
+
+
+def _is_wrapper(module: Any) -> bool:
+    """Whether all of a module's parameters are those of one module in it."""
+    children = [m for m in module._modules.values() if m is not None and next(m.parameters(), None) is not None]
+    return len(children) == 1 and all(p is None for p in module._parameters.values())
 
 
 def look_for_modules() -> None:
