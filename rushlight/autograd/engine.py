@@ -91,6 +91,9 @@ class Pass:
         self.repeats = False  # whether a program may do what this pass does
         self.freed: Freed | None = None
         self.order: list[Node] = []
+        self.parts: set[Node] = (
+            set()
+        )  # of nodes that run them: visited by themselves, too, they do not free what they saved
 
     def run(self, roots: list[tuple[Any, Tensor]]) -> list[Tensor | None]:
         self.order = order = self._order([edge for edge, _ in roots])
@@ -141,6 +144,8 @@ class Pass:
         while stack:
             node = stack.pop()
             order.append(node)
+            if node.parts is not None:
+                self.parts.update(node.parts())
             for e in node.edges:
                 if e is None:
                     continue
@@ -189,7 +194,7 @@ class Pass:
             _check_nan(node, grads)
         if node.hooks is not None and node.hooks.post:
             grads = _run_post_hooks(node, grads, g)
-        if not self.keep_graph:
+        if not self.keep_graph and node not in self.parts:
             self._free(node)
         waiting = [*grads]
         del grads

@@ -113,6 +113,36 @@ def test_the_loop_computes_the_same(made):
     assert len(made) == 1
 
 
+def test_second_derivatives_of_all_parameters(made):
+    """What the first derivatives have saved leads into the module's history, and so does the loss."""
+
+    def penalties(x):
+        torch.manual_seed(1)
+        net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 4), nn.Sigmoid())
+        found = []
+        for _ in range(6):
+            x = x.detach().requires_grad_()
+            out = net(x)
+            params = [*net.parameters(), x]
+            grads = torch.autograd.grad(out.pow(2).mean(), params, create_graph=True)
+            total = sum((g * g).sum() for g in grads)
+            found += [g.numpy() for g in torch.autograd.grad(total, params, retain_graph=True)]
+            (total + out.sum()).backward()
+            found += [p.grad.numpy().copy() for p in params]
+            with pytest.raises(RuntimeError, match="second time"):
+                total.backward()
+        return found
+
+    x = torch.randn(5, 4, generator=torch.Generator().manual_seed(0))
+    with plain():
+        expected = penalties(x)
+    with noted():
+        found = penalties(x)
+    assert made
+    for a, b in zip(expected, found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-6)
+
+
 class Wrapper(nn.Module):
     """Counts its calls, so that it cannot be a program itself."""
 

@@ -228,6 +228,19 @@ class CompiledFunctionBackward(Node):
             self.eager = self.saved[3].edges()
         return self.eager
 
+    def parts(self) -> list[Node]:
+        """The nodes of the eager history. What a second derivative has saved may lead to them past this node."""
+        found: list[Node] = []
+        seen, stack = set(self.edges), list(self.eager or ())
+        while stack:
+            node = stack.pop()
+            if node is None or node in seen or type(node) is Leaf:
+                continue
+            seen.add(node)
+            found.append(node)
+            stack += node.edges
+        return found
+
     def backward(self, g: list) -> tuple:
         saved, storages, owners, again = self.saved
         for s in storages:

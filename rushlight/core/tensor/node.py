@@ -73,6 +73,9 @@ class Node:
         None  # of a class for calls with a number among the inputs: its position, which has no edge in torch
     )
     shown: Any = None  # of a class whose operator is several of torch's: what `next_functions` is
+    parts: Any = (
+        None  # of a class whose nodes stand for several: a function that gives those of a node, as far as they are made
+    )
 
     seq: int
     edges: tuple
