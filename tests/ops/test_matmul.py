@@ -259,3 +259,20 @@ def test_added_products_are_those_of_mm_and_bmm(monkeypatch):
     np.testing.assert_allclose(rl.baddbmm(rl.ones(1), *batches).numpy(), np.stack([1 + plain] * 3), 1e-5)
     np.testing.assert_allclose(rl.addbmm(rl.ones(1), *batches).numpy(), 1 + 3 * plain, 1e-5)
     assert calls == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "error", "words"),
+    [
+        ("baddbmm", ((1,), (2, 3), (2, 3)), IndexError, "range of [-2, 1], but got 2"),
+        ("baddbmm", ((1,), (3,), (2, 3, 4)), IndexError, "range of [-1, 0], but got 1"),
+        ("addbmm", ((1,), (), ()), IndexError, "Dimension specified as 1 but tensor has no dimensions"),
+        ("baddbmm", ((2, 3, 5), (2, 3), (2, 3, 4)), RuntimeError, "The expanded size of the tensor (4)"),
+        ("addbmm", ((2, 2), (2, 3, 4), (2, 3, 4, 5)), RuntimeError, "Target sizes: [3, 4].  Tensor sizes: [2, 2]"),
+        ("baddbmm", ((1,), (2, 3), (2, 3, 4)), RuntimeError, "batch1 must be a 3D tensor"),
+    ],
+)
+def test_what_is_added_to_batches_is_expanded_before_they_are_checked(name, shapes, error, words):
+    with pytest.raises(error) as raised:
+        getattr(rl, name)(*(rl.ones(s) for s in shapes))
+    assert words in str(raised.value)

@@ -121,3 +121,33 @@ OF_SEVERAL = {  # torch's strides of the results for each of OPERANDS
 def test_the_first_operand_that_steps_along_two_dimensions_orders_them(name):
     function, strides = OF_SEVERAL[name]
     assert [function(*operands).stride() for operands in OPERANDS] == strides
+
+
+# drawn by torch 2.13 with the seed 0 into six places that are the elements of a (3, 4) tensor
+@pytest.mark.parametrize(
+    ("fill", "arguments", "places"),
+    [
+        ("uniform_", (), [0.4963, 0.1320, 0.4901, 0.6323, 0.3489, 0.4017]),
+        ("normal_", (), [1.5410, 0.5684, 0.4033, -0.4033, -0.5966, 0.1820]),
+        ("geometric_", (0.5,), [1, 1, 3, 2, 2, 3]),
+        ("random_", (100,), [44, 60, 27, 83, 1, 66]),
+    ],
+)
+def test_draws_into_places_that_elements_share(fill, arguments, places):
+    rushlight.manual_seed(0)
+    memory = rushlight.zeros(6)
+    getattr(memory.as_strided((3, 4), (1, 1)), fill)(*arguments)
+    assert memory.tolist() == pytest.approx(places, abs=1e-4)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_draws_of_a_probability_for_each_element_follow_the_memory(named):
+    rushlight.manual_seed(0)
+    p, x = rushlight.rand(3, 4), rushlight.zeros(4, 3).t()
+    x = x.bernoulli_(p=p) if named else x.bernoulli_(p)
+    assert x.tolist() == [[1, 1, 0, 0], [1, 0, 1, 1], [1, 0, 0, 0]]
+
+
+def test_renorm_of_elements_that_share_places_refuses():
+    with pytest.raises(NotImplementedError, match="clone"):
+        rushlight.ones(6).as_strided((3, 4), (1, 1)).renorm_(2, 0, 0.5)

@@ -191,3 +191,9 @@ def test_order_is_that_of_stable_sorting(seed):
         assert np.array_equal(t.median(dim).indices.numpy(), expected)
         whole = float("nan") if bad.any() else np.sort(a, axis=None)[(a.size - 1) // 2]
         assert np.array_equal(t.median().numpy(), whole, equal_nan=a.dtype.kind == "f")
+
+
+def test_complex_scalars_are_not_sorted_either():
+    for shape in ((), (2,)):
+        with pytest.raises(RuntimeError, match="Sort does not support complex dtypes on CPU"):
+            rl.sort(rl.zeros(shape, dtype=rl.complex64), stable=True)

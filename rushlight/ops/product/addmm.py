@@ -6,6 +6,7 @@ import numpy as np
 
 from ...core.dispatch.op import primitive
 from ...core.dispatch.scalars import exact
+from ...core.tensor.size import wrap_dim
 from ..pointwise.building_blocks import F32, conjugate
 from ..pointwise.multiply_add import multiply_add
 from .matmul import (
@@ -40,6 +41,17 @@ def _blend(input, r, beta, alpha):
     if beta == 0:
         return r
     return np.add(r, input if beta == 1 else input * r.dtype.type(beta), r)
+
+
+def _sizes(*places):
+    """The shape to which torch expands what is added, before it looks at the factors' dimensions.
+
+    places: (array, dimension) of each size.
+    """
+    for a, dim in places:
+        if not a.ndim:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return tuple([a.shape[wrap_dim(dim, a.ndim)] for a, dim in places])
 
 
 def _of_matrices(x, y):
@@ -155,6 +167,7 @@ def baddbmm(input, batch1, batch2, /, *, beta=1, alpha=1):
     >>> baddbmm(ones(1), ones(5, 2, 3), ones(5, 3, 4)).shape
     torch.Size([5, 2, 4])
     """
+    refuse_expansion(_sizes((batch1, 0), (batch1, 1), (batch2, 2)), input)
     check_batches(batch1, batch2)
     return _sum_with(_of_batches, input, batch1, batch2, beta, alpha)
 
@@ -189,6 +202,7 @@ def addbmm(input, batch1, batch2, /, *, beta=1, alpha=1):
     tensor([[15., 15.],
             [15., 15.]])
     """
+    refuse_expansion(_sizes((batch1, 1), (batch2, 2)), input)
     check_batches(batch1, batch2)
     (_, n, _), m = batch1.shape, batch2.shape[2]
     columns = batch1.transpose(1, 0, 2).reshape(n, -1) if batch1.size else batch1.reshape(n, 0)

@@ -17,10 +17,10 @@ from ...core.dispatch.extension_points import CALL, profiled_block, training_obs
 from ...core.dispatch.inplace import check_writable
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
-from ...core.dispatch.overlap import check_apart
+from ...core.dispatch.overlap import check_apart, shares_places
 from ...core.dispatch.slow_path import resize_out
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.casting import dense_like
+from ...core.tensor.casting import dense_like, innermost_first
 from ...core.tensor.size import new_shape_from, shape_keyword
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ..creation.arguments import arranged, backend_for, backend_like, check_options, fresh, made_like, numpy_type
@@ -524,7 +524,14 @@ def _filler(name: str, node: str, draw: Any, doc: str) -> Any:
 
 
 def _fill(draw: Any, generator: Any, a: np.ndarray, args: tuple, kwargs: dict) -> np.ndarray:
-    """Draws in the layout of `a`."""
+    """Draws in the layout of `a`; where its elements share places, in the order in which torch goes through them."""
+    p = args[0] if args else kwargs.get("p")
+    of_each = isinstance(p, Tensor)  # a probability for each element
+    if shares_places(a) or (of_each and not a.flags.c_contiguous):
+        order = innermost_first(a.shape, [a.strides])[::-1]
+        if isinstance(p, Tensor):
+            args, kwargs = (p.expand(a.shape).permute(order), *args[1:]), {k: v for k, v in kwargs.items() if k != "p"}
+        return draw(generator, a.transpose(order), *args, **kwargs).transpose(np.argsort(order))
     values = draw(generator, a, *args, **kwargs)
     return values if a.flags.c_contiguous else streams.store(np.empty_like(a, subok=False), values)
 

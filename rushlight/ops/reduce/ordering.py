@@ -60,10 +60,14 @@ def _in_32_bits(a):
     return a.dtype.kind == "i" and a.min() >= -(1 << 31) and a.max() < 1 << 31
 
 
-def _order(a, dim, descending):
-    """The indices that sort `a` along `dim`, equal elements in their order."""
+def _refuse_complex(a):
     if a.dtype.kind == "c":
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
+
+
+def _order(a, dim, descending):
+    """The indices that sort `a` along `dim`, equal elements in their order."""
+    _refuse_complex(a)
     if a.dtype.kind == "V" or (a.dtype.kind == "f" and a.dtype.itemsize == 2):
         a = a.astype(F32)
     keys = _keys(a, dim, descending)
@@ -82,6 +86,7 @@ def _order(a, dim, descending):
 def _sort(input, /, dim, descending):
     d = wrap_dim(dim, input.ndim)
     if not input.ndim:
+        _refuse_complex(input)
         return input.copy(), np.zeros((), I64)
     index = np.ascontiguousarray(_order(input, d, descending))
     values = np.take_along_axis(input, index, d)
