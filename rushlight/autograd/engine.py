@@ -93,7 +93,7 @@ class Pass:
         self.order: list[Node] = []
         self.parts: set[Node] = (
             set()
-        )  # of nodes that run them: visited by themselves, too, they do not free what they saved
+        )  # of nodes that run them too: visited by themselves, too, they do not free what they saved
 
     def run(self, roots: list[tuple[Any, Tensor]]) -> list[Tensor | None]:
         self.order = order = self._order([edge for edge, _ in roots])

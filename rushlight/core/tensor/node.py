@@ -74,7 +74,7 @@ class Node:
     )
     shown: Any = None  # of a class whose operator is several of torch's: what `next_functions` is
     parts: Any = (
-        None  # of a class whose nodes stand for several: a function that gives those of a node, as far as they are made
+        None  # of a class whose nodes represent several each: a function that gives those that there are already
     )
 
     seq: int
