@@ -14,6 +14,7 @@ import datetime
 import enum
 import fractions
 import functools
+import importlib.machinery
 import io
 import itertools
 import logging
@@ -2325,3 +2326,35 @@ def test_most_changes_change_the_result():
         "random_rare", "random_choice", "np_random_rare", "np_rng_rare", "cycle", "gen", "file", "arg_iter", "log_effect",
         "nonlocal_counter", "sampler", "shuffle", "py_seeded",
     }  # fmt: skip
+
+
+KEY = pytest.StashKey()  # not to be guarded
+
+
+class ImportHook:
+    """Of a testing tool or type checker: Python of the user's environment that each import runs."""
+
+    def __init__(self):
+        self.calls = {}
+
+    def find_spec(self, name, path=None, target=None):
+        self.calls[KEY] = self.calls.get(KEY, 0) + len(name)
+        return importlib.machinery.ModuleSpec(name, self) if name.startswith("late_") else None
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        module.value = 2
+
+
+def test_what_an_import_of_ours_runs_is_no_part_of_the_function(monkeypatch):
+    scope = {"numbers": itertools.count()}
+    text = "def late(x):\n    __import__(f'late_{next(numbers)}')\n    return x * 2\n"
+    exec(compile(text, "<rushlight lazy>", "exec"), scope)
+    hook, late = ImportHook(), scope["late"]
+    monkeypatch.setattr(sys, "meta_path", [hook, *sys.meta_path])
+    compiled = torch.compile(lambda x: late(x) + 1, fullgraph=True)
+    for _ in range(4):
+        assert compiled(torch.ones(3)).tolist() == [3, 3, 3]
+    assert compiled.captured[0].program is not None and hook.calls

@@ -200,6 +200,8 @@ class Trace:
             return False
         if known and not _is_standard(code):
             return True
+        if _is_import_of_ours(frame):
+            return False
         caller: FrameType | None = frame
         while caller is not None and _is_standard(caller.f_code):
             caller = caller.f_back
@@ -216,6 +218,18 @@ class Trace:
             user = _user_frame(frame)
             where = describe((user.f_code, user.f_lasti))
             self._listener.refuse(CaptureError(f"{where}: {called_name(function)}"))
+
+
+def _is_import_of_ours(frame: FrameType) -> bool:
+    """Whether a frame runs since this package imports something: an import hook of the user's environment."""
+    caller = frame.f_back
+    while caller is not None and not is_ours(caller.f_code):
+        if caller.f_code.co_filename.startswith("<frozen importlib"):
+            while caller is not None and _is_standard(caller.f_code):
+                caller = caller.f_back
+            return caller is not None and is_ours(caller.f_code)
+        caller = caller.f_back
+    return False
 
 
 def _noting(scope: dict[str, Any]) -> tuple[dict[str, Any], set[int], Callable]:
