@@ -99,3 +99,16 @@ def test_one_matrix_for_a_batch_shows_the_graph_of_torch():
     out = rows(3, 4) @ rows(2, 4, 5)
     assert out.grad_fn.name() == "CloneBackward0" and out.stride() == (15, 5, 1)
     assert out.grad_fn.next_functions[0][0].name() == "TransposeBackward0"
+
+
+@pytest.mark.parametrize(
+    "f",
+    [lambda x, y: torch.where(y > 0, x, x * 2), lambda x, y: x.clamp(-0.5, 0.5) * y, lambda x, y: torch.maximum(x, y)],
+)
+def test_chosen_elements(f):
+    x = torch.randn(4, 3, 2).permute(2, 1, 0).requires_grad_()
+    y = torch.randn(2, 3, 4)
+    strides = (1, 2, 6) if f(x, y).stride() == (1, 2, 6) else (12, 4, 1)
+    for _ in range(8):
+        (g,) = torch.autograd.grad((f(x, y) ** 2).mean(), x)
+        assert g.stride() == strides
