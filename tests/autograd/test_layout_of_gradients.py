@@ -102,13 +102,16 @@ def test_one_matrix_for_a_batch_shows_the_graph_of_torch():
 
 
 @pytest.mark.parametrize(
-    "f",
-    [lambda x, y: torch.where(y > 0, x, x * 2), lambda x, y: x.clamp(-0.5, 0.5) * y, lambda x, y: torch.maximum(x, y)],
+    ("f", "strides"),  # torch 2.13's
+    [
+        (lambda x, y: torch.where(y > 0, x, x * 2), (12, 4, 1)),
+        (lambda x, y: x.clamp(-0.5, 0.5) * y, (1, 2, 6)),
+        (lambda x, y: torch.maximum(x, y), (1, 2, 6)),
+    ],
 )
-def test_chosen_elements(f):
+def test_chosen_elements(f, strides):
     x = torch.randn(4, 3, 2).permute(2, 1, 0).requires_grad_()
     y = torch.randn(2, 3, 4)
-    strides = (1, 2, 6) if f(x, y).stride() == (1, 2, 6) else (12, 4, 1)
-    for _ in range(8):
+    for _ in range(8):  # the last of them as programs
         (g,) = torch.autograd.grad((f(x, y) ** 2).mean(), x)
         assert g.stride() == strides
