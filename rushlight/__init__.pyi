@@ -281,7 +281,6 @@ from .ops import bmm as bmm
 from .ops import matmul as matmul
 from .ops import inner as inner
 from .ops import linear as linear
-from .ops import bilinear as bilinear
 from .ops import reshape as reshape
 from .ops import flatten as flatten
 from .ops import ravel as ravel
@@ -398,6 +397,7 @@ from .ops import trace as trace
 from .ops import einsum as einsum
 from .ops import cross as cross
 from .ops import cdist as cdist
+from .ops import bilinear as bilinear
 from .ops import i0 as i0
 from .ops import i0_ as i0_
 from .ops import special_i0e as special_i0e

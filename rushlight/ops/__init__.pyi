@@ -809,10 +809,6 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
     """x w^T + b: each output is a weighted sum of the inputs."""
     ...
 
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """out[k] = x1^T W[k] x2 + b[k]."""
-    ...
-
 def reshape(input: Tensor, *dims: _int | Sequence[_int], shape: _int | Sequence[_int] | None = None) -> Tensor:
     """The elements in another shape: a view where possible, else a copy."""
     ...
@@ -1323,6 +1319,10 @@ def cross(input: Tensor, other: Tensor | _Number, dim: _int | Sequence[_int] | N
 
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """The p-norm distances of all pairs of rows."""
+    ...
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """out[k] = x1^T W[k] x2 + b[k]."""
     ...
 
 def i0(input: Tensor, *, out: Any = None) -> Tensor:

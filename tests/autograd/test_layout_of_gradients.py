@@ -99,3 +99,19 @@ def test_one_matrix_for_a_batch_shows_the_graph_of_torch():
     out = rows(3, 4) @ rows(2, 4, 5)
     assert out.grad_fn.name() == "CloneBackward0" and out.stride() == (15, 5, 1)
     assert out.grad_fn.next_functions[0][0].name() == "TransposeBackward0"
+
+
+@pytest.mark.parametrize(
+    ("f", "strides"),  # torch 2.13's
+    [
+        (lambda x, y: torch.where(y > 0, x, x * 2), (12, 4, 1)),
+        (lambda x, y: x.clamp(-0.5, 0.5) * y, (1, 2, 6)),
+        (lambda x, y: torch.maximum(x, y), (1, 2, 6)),
+    ],
+)
+def test_chosen_elements(f, strides):
+    x = torch.randn(4, 3, 2).permute(2, 1, 0).requires_grad_()
+    y = torch.randn(2, 3, 4)
+    for _ in range(8):  # the last of them as programs
+        (g,) = torch.autograd.grad((f(x, y) ** 2).mean(), x)
+        assert g.stride() == strides

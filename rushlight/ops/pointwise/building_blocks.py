@@ -107,11 +107,12 @@ def zero_where(input, mask, /):
     d = input.dtype
     bits = bits_of(d)
     if input.size < _SMALL or bits is None or mask.dtype.kind != "b" or input.shape != mask.shape:
-        return np.where(mask, d.type(0), input)
+        r = np.where(mask, d.type(0), input)
+        return r if mask.flags.c_contiguous and input.flags.c_contiguous else in_order_of(r, mask, input)
     keep = mask.astype(bits)
     keep -= 1
     keep &= input.view(bits)
-    return keep.view(d)
+    return in_order_of(keep.view(d), mask, input)
 
 
 @zero_where.vjp("input")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.device.buffer import outline_of
 from ...core.dispatch.op import OPS, composite, primitive
-from ...core.dispatch.overlap import out_of_order, shares_places
+from ...core.dispatch.overlap import is_expanded, out_of_order, shares_places
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
@@ -221,9 +221,11 @@ def renorm(input, p, dim, maxnorm):
 @composite(method=True, function=False)
 def renorm_(self, p, dim, maxnorm):
     """In-place `renorm`."""
-    if shares_places(outline_of(self._array)):
+    result = renorm(self.clone(), p, dim, maxnorm)
+    a = outline_of(self._array)
+    if shares_places(a) and not is_expanded(a):
         raise out_of_order("renorm_")
-    return self.copy_(renorm(self.clone(), p, dim, maxnorm))
+    return self.copy_(result)
 
 
 @primitive(name="polar", public=False, node="PolarBackward0")
