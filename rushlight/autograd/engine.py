@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
@@ -616,6 +617,15 @@ def _run_leaf_hooks(leaf: Leaf, t: Tensor, g: Tensor) -> None:
     if leaf.hooks.post:
         for hook in list(leaf.hooks.post.values()):
             hook((), (g,))
+
+
+def call_waiting_hooks(leaves: Iterable[Tensor]) -> None:
+    """Call the hooks of leaves that a pass without calls of hooks has given gradients."""
+    with no_grad():
+        for t in leaves:
+            hooks = t._edge.hooks  # type: ignore[union-attr]
+            for hook in list(hooks.accumulated.values()) if hooks is not None and hooks.accumulated else ():
+                hook(t)
 
 
 # ---------------------------------------------------------------------------------------------- anomaly mode

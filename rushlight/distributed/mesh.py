@@ -45,6 +45,7 @@ _TELL_S = 2.0  # for the others to hear why a group has failed, before this proc
 _ANSWER_S = 1.0  # for the others to say what they do, when a call has not ended in time
 _GRACE_S = 1.0  # for a message that is on its way when a process dies that did not send it
 _CUT_MS = 5000  # without an acknowledgement from another host
+_IP = socket.AF_INET, socket.AF_INET6
 _NOTHING = np.empty(0, np.uint8)
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -224,6 +225,15 @@ class Mesh:
         own = process_state.identity()
         there = [(peer, self._who[peer]["process"]) for peer in self._peers if peer not in self._gone]
         return [(peer, process[0], process[1]) for peer, process in there if process_state.same_space(own, process)]
+
+    def is_beside(self, peer: int) -> bool:
+        """Whether a process is seen in this one's /proc, and its connection leaves no network interface."""
+        link = self._peers.get(peer)
+        try:
+            same = link is not None and (link.family not in _IP or link.getsockname()[0] == link.getpeername()[0])
+        except OSError:
+            return False
+        return same and any(peer == near for near, _, _ in self.neighbours())
 
     def cut_off(self) -> list[int]:
         """The processes whose hosts have not acknowledged anything for a while, although something was sent."""

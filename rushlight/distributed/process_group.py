@@ -91,6 +91,10 @@ class ProcessGroup:
         """How many processes the group has."""
         return len(self.ranks)
 
+    def is_local(self) -> bool:
+        """Whether all its processes are on this host, as far as this one can see."""
+        return all(rank == self.mesh.rank or self.mesh.is_beside(rank) for rank in self.ranks)
+
     def name(self) -> str:
         """The backend's name."""
         return self.backend

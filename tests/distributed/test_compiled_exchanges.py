@@ -14,6 +14,7 @@ from several import results_of
 import rushlight as torch
 import rushlight.distributed as dist
 from rushlight import nn
+from rushlight.compile.jit import backward
 from rushlight.compile.jit.step import CompiledStep
 from rushlight.nn.parallel import DistributedDataParallel
 
@@ -188,9 +189,36 @@ def hook_later(rank, size):
     return had, max(float((p.grad - 2 * g).abs().max()) for g, p in pairs)
 
 
+def loops(rank, size):
+    """Loops in which nothing is compiled by name: the backward is a program, and averages after it; a hook is called within."""
+    found = []
+    for jits in (True, False):
+        model = DistributedDataParallel(network(), bucket_cap_mb=0.0001)
+        if not jits:
+            calls = []
+            next(model.parameters()).register_post_accumulate_grad_hook(lambda p, calls=calls: calls.append(p.shape))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        before = len(backward._state.programs)
+        for x in batches(rank, 12, 5):  # as in no other test: programs serve all that is alike
+            optimizer.zero_grad()
+            (model(x) ** 2).mean().backward()
+            optimizer.step()
+        made = sum(p.is_hooked for p in list(backward._state.programs)[before:])
+        found.append((made, [p.detach().numpy() for p in model.parameters()]))
+    return found, len(calls), digest(model)
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    functions = [many_steps, by_hand, wrapped, new_groups, refused, hook_later]
+    functions = [
+        loops,
+        many_steps,
+        by_hand,
+        wrapped,
+        new_groups,
+        refused,
+        hook_later,
+    ]  # loops: before other tapes count
     return results_of(functions, 2, tmp_path_factory.mktemp("exchanges"))
 
 
@@ -242,6 +270,14 @@ def test_a_hook_after_the_program(results):
     for result in results:
         had, difference = result["hook_later"]
         assert had == 1 and difference < 1e-5
+
+
+def test_loops_without_a_compiled_function(results):
+    for result in results:
+        ((made, first), (none, second)), calls, _ = result["loops"]
+        assert (made, none, calls) == (1, 0, 12)
+        assert all(abs(a - b).max() < 1e-5 for a, b in zip(first, second, strict=True))
+    assert results[0]["loops"][2] == results[1]["loops"][2]
 
 
 # ---------------------------------------------------------------------------------------------- a process that dies

@@ -101,6 +101,7 @@ def try_compiled(outline: int, root: Any, g: Tensor) -> bool:
         new.run(root, g)
     finally:
         recording.release()
+    hooked = new.hooked
     if new.failed is not None:
         _leave(outline, new.failed)
     elif candidate is None:
@@ -108,6 +109,7 @@ def try_compiled(outline: int, root: Any, g: Tensor) -> bool:
     else:
         _waiting.candidates.remove(candidate)
         _build(candidate, new)
+    engine.call_waiting_hooks(hooked)
     return True
 
 
@@ -298,7 +300,15 @@ class _Recorded:
         recorder, tape = self.recorder, self.tape
         before = [t._grad for t in tape.leaves]
         unshared = [old for old in before if old is not None and old._storage is None]
-        listen(recorder, engine.run, ([(root, g)], False, False), {})
+        self.hooked = [t for t in tape.leaves if t._edge.hooks is not None]  # type: ignore[union-attr]
+        hooks = [(t._edge, t._edge.hooks) for t in self.hooked]  # type: ignore[union-attr]
+        try:
+            for leaf, _ in hooks:
+                leaf.hooks = None
+            listen(recorder, engine.run, ([(root, g)], False, False), {})
+        finally:
+            for leaf, known in hooks:
+                leaf.hooks = known
         for old in unshared:
             old._storage = (
                 None  # the recorder's sums are operators and count; the engine's do where a hook may see them
@@ -398,7 +408,7 @@ class _Program(Entry):
     def __init__(self, recorded: _Recorded):
         self.root, self.match = recorded.root, recorded.match
         self.picked, self.fresh, self.written = recorded.picked, recorded.fresh, recorded.written
-        self.strides = recorded.strides
+        self.strides, self.is_hooked = recorded.strides, bool(recorded.hooked)
         self.added, self.lengths = recorded.added, np.array(recorded.bytes)
         self.outline, self.price = recorded.outline, recorded.price
         # uses until the modules of the loop are looked for: what was saved by then is what making their programs takes
@@ -445,6 +455,8 @@ class _Program(Entry):
         self.uses += 1
         if not self.uses % self.due:  # more than once: another model may have the same tape
             look_for_modules()
+        if self.is_hooked:
+            engine.call_waiting_hooks(leaves)
         return True
 
     def _overlap(self, arrays: tuple) -> bool:

@@ -20,7 +20,7 @@ from ...backend.onednn.precision import fpmath
 from ...core.dispatch.inplace import CopySlices
 from ...core.tensor.dtype import dtype
 from ...core.tensor.layout import layout, memory_format
-from ...core.tensor.node import Leaf, Output
+from ...core.tensor.node import Leaf, Output, may_wait
 from ...core.tensor.size import Size
 from ...core.tensor.tensor import Tensor
 from ..capture.joint import CompiledFunctionBackward
@@ -50,7 +50,13 @@ class Tape:
         self.grads: list[int | None] = []
         self.operators = 0  # that compiled functions' backwards call
         self.keepers: list[Any] = []
-        self._scope: dict[str, Any] = {"Leaf": Leaf, "ndarray": np.ndarray, "address": address, "fpmath": fpmath}
+        self._scope: dict[str, Any] = {
+            "Leaf": Leaf,
+            "ndarray": np.ndarray,
+            "address": address,
+            "fpmath": fpmath,
+            "may_wait": may_wait,
+        }
         self._names: dict[int, str] = {}
         self._kept: list[str] = []
         self._lines: list[str | int] = []  # an int represents the test of that array
@@ -192,7 +198,7 @@ class Tape:
 
     def _tensor_of(self, leaf: Leaf) -> Tensor:
         t = leaf.ref()
-        if t is None or t._edge is not leaf or leaf.hooks is not None:
+        if t is None or t._edge is not leaf or not may_wait(leaf.hooks):
             raise Ineligible("a leaf that was freed or has a hook")
         flags = t._array.flags
         if not t._array.size or not (flags.c_contiguous or flags.f_contiguous):
@@ -202,7 +208,8 @@ class Tape:
     def _leaf(self, i: str, t: Tensor) -> None:
         old, leaf, grad = t._grad, f"l{i}", f"g{i}"
         self._lines.append(f"t{i} = {leaf}.ref()")
-        self._require(f"type({leaf}) is Leaf", f"{leaf}.hooks is None", f"t{i}._edge is {leaf}")
+        hooks = f"{leaf}.hooks is None" if t._edge.hooks is None else f"may_wait({leaf}.hooks)"  # type: ignore
+        self._require(f"type({leaf}) is Leaf", hooks, f"t{i}._edge is {leaf}")
         if old is None:
             self._require(f"t{i}._grad is None")
             self.grads.append(None)

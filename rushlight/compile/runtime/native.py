@@ -28,7 +28,7 @@ from ...core.tensor.storage import describe
 from ...core.terminal import long_work
 from ..capture.sources import External, Fresh, Into
 from ..install import install_native
-from ..ir.exchange import is_exchange
+from ..ir.exchange import is_exchange, join_halves
 from ..ir.graph import Call, Extern, Graph, Nest, Node, Ref, Update, Value
 from ..ir.verify import verify
 from ..jit.native_update import native_update
@@ -116,6 +116,7 @@ class Native:
         self.pick = itemgetter(*fixed) if len(fixed) > 1 else lambda inputs: ()
         self.steady: tuple = ()  # the arrays of tensors outside at the last run: their addresses are in the table
         self.changing = [i for i in range(self.memory.slots) if i not in fixed]
+        join_halves(graph.nodes)
         self._assemble(graph)
         self.undo = undo.plan(graph.nodes, _checks_after(graph), self._outside)
 

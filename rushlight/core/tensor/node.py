@@ -353,6 +353,15 @@ class Hooks:
         return handle
 
 
+def may_wait(hooks: Any) -> bool:
+    """Whether a leaf has no hooks but such as may be called when all gradients of a pass are there: `may_wait` says so."""
+    if hooks is None:
+        return True
+    if hooks.tensor or hooks.pre or hooks.post or hooks.retain or hooks.packed or hooks.grad_dtype != ():
+        return False
+    return all(getattr(hook, "may_wait", False) for hook in (hooks.accumulated or {}).values())
+
+
 def hooks_of(edge: Any) -> Hooks:
     """The hooks of a node or leaf, made on first need."""
     if edge.hooks is None:

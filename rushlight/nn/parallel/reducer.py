@@ -60,6 +60,21 @@ def nothing() -> None:
     """A reference to what is not there."""
 
 
+class Mark:
+    """The hook of each parameter. may_wait: it may be called when the whole pass is done, which can then be one program.
+
+    Between processes of one host there is little to gain by sums that begin earlier: they use the same processors.
+    """
+
+    __slots__ = ("call", "may_wait")
+
+    def __init__(self, call: Callable[[Tensor], None], may_wait: bool):
+        self.call, self.may_wait = call, may_wait
+
+    def __call__(self, p: Tensor) -> None:
+        self.call(p)
+
+
 def make_buckets(parameters: list[Tensor], limit_bytes: int) -> list[Bucket]:
     """Buckets of up to `limit_bytes` each, the first one smaller, so that its sum begins early."""
     buckets: list[Bucket] = []
@@ -80,7 +95,7 @@ class Reducer:
 
     In a compiled function the recorder hears of the sums, and of `act`, which is done in each replay, where the pass is over.
 
-    group: `size()`, `key()`, `all_reduce(key, array, op)`, `start(task)` and `run(task)` of a process group. late: the
+    group: `size()`, `key()`, `all_reduce(key, array, op)`, `start(task)`, `run(task)` and `is_local()` of a process group. late: the
     identities of parameters whose averages begin after all others'. as_views: gradients become parts of their buckets.
     """
 
@@ -111,7 +126,8 @@ class Reducer:
         self.heard_by: Callable[[], Any] = (
             nothing  # a weak reference to the recorder that has heard of the present pass
         )
-        self.handles = [p.register_post_accumulate_grad_hook(self._reached) for p in parameters]
+        mark = Mark(self._reached, group.is_local())
+        self.handles = [p.register_post_accumulate_grad_hook(mark) for p in parameters]
 
     # ------------------------------------------------------------------------------------------ one backward pass
 
