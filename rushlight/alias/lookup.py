@@ -183,8 +183,15 @@ def find(module, name):
     return stand_in
 
 
+def _load_library(path):
+    """torch's error where a library cannot be loaded, which packages catch whose operators are optional."""
+    raise OSError(f"Could not load this library: {path}. Rushlight does not have torch.ops.load_library")
+
+
 def _operator(module, name):
     """torch's namespaces of operators: those of `torch.ops.aten` have the names of torch's functions."""
+    if name == "load_library" and module == "torch.ops":
+        return _load_library
     if name in ("load_library", "import_module"):
         return absent_function(f"{module}.{name}")
     if module in OPERATORS:

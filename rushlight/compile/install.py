@@ -191,8 +191,8 @@ def _first_pool(name: str, kernel: Callable, x: ndarray, *options: Any) -> Any:
 
 
 def _pool(serve: Callable, kernel: Callable, x: ndarray, *options: Any) -> Any:
-    """By generated code, where there is some for such windows."""
-    result = serve(x, *options)
+    """By generated code, where there is some for such windows of an array; at a placeholder the kernel itself stops."""
+    result = serve(x, *options) if isinstance(x, ndarray) else None
     return kernel(x, *options) if result is None else result
 
 

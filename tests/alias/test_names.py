@@ -133,7 +133,7 @@ def decorated(x: "torch.package.PackageImporter | None" = None): ...
 
 def says(call):
     try: print(call())
-    except (NotImplementedError, AttributeError) as error: print(type(error).__name__, error)
+    except (NotImplementedError, AttributeError, OSError) as error: print(type(error).__name__, error)
 
 try: raise ValueError
 except PackagingError: pass
@@ -163,7 +163,7 @@ def test_missing_names_fail_where_they_are_used(program):
         "True",
         "AttributeError module 'torch.nn' has no attribute 'Linaer' (nearest: torch.nn.Linear)",
         "AttributeError module 'torch' has no attribute 'core'",
-        "NotImplementedError Rushlight does not have torch.ops.load_library",
+        "OSError Could not load this library: x. Rushlight does not have torch.ops.load_library",
         "False tensor([1.])",
         "False",
         "True True True",

@@ -10,7 +10,9 @@ import textwrap
 import pytest
 
 import rushlight as torch
+from rushlight.compile.install import install_native
 from rushlight.core.random import manual_seed
+from rushlight.nn import functional as F
 from rushlight.testing.samples import SAMPLES, function_of, samples_of
 from rushlight.testing.suite import _gradients, _replaced, _weights, results_of, tensors_in
 from rushlight.utils._python_dispatch import TorchDispatchMode
@@ -94,6 +96,16 @@ def test_wrapped(name):
             assert "wraps other tensors" in str(error)
             refused += 1
     assert bool(refused) == (name in REFUSED)
+
+
+def test_wrapped_where_pools_are_generated_code():
+    """They took the address of a placeholder, and gave what was in the memory."""
+    install_native()
+    x = torch.arange(32.0).reshape(1, 2, 4, 4)
+    for pool in F.avg_pool2d, F.max_pool2d, F.adaptive_avg_pool2d:
+        found = pool(Wrapped(x), 2)
+        assert type(found) is Wrapped
+        assert found.elem.tolist() == pool(x, 2).tolist()
 
 
 def test_in_a_mode():
