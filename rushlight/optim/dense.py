@@ -19,6 +19,7 @@ from numpy import add, divide, multiply, sqrt, subtract
 from rushlight.compile.jit import optimizer as native
 from rushlight.core.dispatch.mode import State, emit_event, thread
 from rushlight.core.dispatch.overlap import shares_places
+from rushlight.core.tensor.placeholder import Placeholder
 from rushlight.core.tensor.storage import describe, storage_of, tick, user_line
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.ops.pointwise.multiply_add import multiply_add
@@ -68,7 +69,13 @@ def _arrays(params: list[Tensor], *others: list | None) -> list | None:
     dtypes = []
     for p in params:
         a, s = p._array, p._storage
-        if a.dtype not in _FLOATS or not a.flags.forc and shares_places(a) or (s is not None and s.inference):
+        if (
+            isinstance(a, Placeholder)
+            or a.dtype not in _FLOATS
+            or not a.flags.forc
+            and shares_places(a)
+            or (s is not None and s.inference)
+        ):
             return None
         dtypes.append(a.dtype)
     lists: list[list | None] = [[p._array for p in params]]

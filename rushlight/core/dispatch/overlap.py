@@ -16,6 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..device.buffer import Buffer, as_array, outline_of
 from ..tensor.casting import castable, copy_into, innermost_first
+from ..tensor.placeholder import flags_of
 from ..tensor.storage import address_of
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def shares_places(a: Any) -> bool:
 
     The dimensions of all others can be ordered so that each steps over what those before it cover.
     """
-    if a.flags.forc or not a.size:
+    if flags_of(a).forc or not a.size:
         return False
     strides, shape = a.strides, a.shape
     if len(shape) == 2 and strides[0] >= strides[1] * shape[1] and strides[1] > 0:

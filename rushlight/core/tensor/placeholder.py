@@ -59,6 +59,7 @@ class Placeholder:
     device: Any = CPU
     call_operator: Any = None  # where the placeholder itself knows who runs operators, and not the tensor's class
     write_operator: Any = None
+    flags_of_strides: Any = None  # of a placeholder that has strides
     adopted_by: Any = None  # (t): what `t.data = ...` takes in place of the placeholder
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype):
@@ -125,3 +126,9 @@ def write_without_array(record: Op, self: Any, others: tuple, metadata: tuple, e
         raise error
     finally:
         del error
+
+
+def flags_of(array: Any) -> Any:
+    """NumPy's flags of a tensor's array; of a wrapper those of its strides."""
+    has_strides = isinstance(array, Placeholder) and type(array).flags_of_strides is not None
+    return array.flags_of_strides if has_strides else array.flags

@@ -23,7 +23,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast_like, castable, copy_into
 from ...core.tensor.channels_last import CHANNELS_LAST
 from ...core.tensor.node import Node, show_as, shown_as
-from ...core.tensor.placeholder import NoArray
+from ...core.tensor.placeholder import NoArray, flags_of
 from ...core.tensor.resizing import resize
 from ...core.tensor.size import new_shape_from
 from ...core.tensor.storage import expose, private_storage, storage_of, tick, user_line
@@ -76,7 +76,7 @@ def contiguous(self, memory_format=None):
         if memory_format.name == "preserve_format":
             raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
         return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)
-    return self if self._array.flags.c_contiguous else _clone(self, "C")
+    return self if flags_of(self._array).c_contiguous else _clone(self, "C")
 
 
 @primitive(name="_to_copy", public=False, node="ToCopyBackward0")

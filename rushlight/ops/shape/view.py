@@ -18,6 +18,7 @@ from ...core.tensor.channels_last import CHANNELS_LAST
 from ...core.tensor.dtype import shown_type
 from ...core.tensor.layout import contiguous_format
 from ...core.tensor.node import Leaf, show_as
+from ...core.tensor.placeholder import flags_of
 from ...core.tensor.size import (
     Size,
     broadcast_shapes,
@@ -640,14 +641,14 @@ def _broadcast_shapes(*shapes):
 def is_contiguous(self, memory_format=None):
     """Whether the elements are in memory in the order of the indices."""
     if memory_format is None:
-        return self._array.flags.c_contiguous
+        return flags_of(self._array).c_contiguous
     name = format_name(memory_format)
     if name == "preserve_format":
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     if name in CHANNELS_LAST:
         order, _ = CHANNELS_LAST[name]
         return self._array.ndim == len(order) and self._array.transpose(order).flags.c_contiguous
-    return self._array.flags.c_contiguous
+    return flags_of(self._array).c_contiguous
 
 
 # ---------------------------------------------------------------------------------------------- in place and copied

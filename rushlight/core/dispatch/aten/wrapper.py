@@ -65,8 +65,10 @@ class Wrapper(Placeholder):
         return self.size * self.itemsize
 
     @property
-    def flags(self) -> Any:
-        """NumPy's flags of an array with such strides."""
+    def flags_of_strides(self) -> Any:
+        """NumPy's flags of an array with such strides. Not by the name that an array has them: kernels of native code ask
+        for those, and then for the address of the elements.
+        """
         return np.lib.stride_tricks.as_strided(np.empty(0, self.dtype), (0,) * self.ndim, self.strides).flags
 
     def tolist(self) -> Any:
