@@ -26,7 +26,8 @@ from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.channels_last import is_channels_last
 from ...core.tensor.dtype import from_numpy
-from ...core.tensor.layout import channels_last, channels_last_3d, contiguous_format
+from ...core.tensor.layout import channels_last, channels_last_3d
+from ...core.tensor.placeholder import flags_of
 from ...core.tensor.tensor import Tensor, type_word
 from ...core.warn import warn
 from ..pointwise.building_blocks import conjugate
@@ -167,9 +168,11 @@ def _(g, input, weight, bias_shape, stride, padding, dilation, groups, needs):
 
 def _laid_out_as(input, weight, *gradients):
     """The gradients of both channels-last if one of the two is, else row-major, whatever the incoming gradient is."""
-    is_last = any(not a.flags.c_contiguous and is_channels_last(a) for a in (input._array, weight._array))
-    memory_format = _LAST.get(input._array.ndim, contiguous_format) if is_last else contiguous_format
-    return [None if g is None else g.contiguous(memory_format=memory_format) for g in gradients]
+    arrays = input._array, weight._array
+    if any(not flags_of(a).c_contiguous and is_channels_last(a) for a in arrays) and input._array.ndim in _LAST:
+        memory_format = _LAST[input._array.ndim]
+        return [None if g is None else g.contiguous(memory_format=memory_format) for g in gradients]
+    return [None if g is None else g.contiguous() for g in gradients]
 
 
 @primitive(name="convolution.input", public=False, follows=(0, 1), node="ConvolutionBackward0")
