@@ -62,7 +62,7 @@ class Arena:
     def _lost(self, key: Any) -> None:
         most, self._programs = max(self._programs.values()), {k: n for k, n in self._programs.items() if k is not key}
         left = max(self._programs.values(), default=0)
-        if left < most:
+        if left < most and self._give_back is not None:
             self._give_back(self.start + left)
 
 
