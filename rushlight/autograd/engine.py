@@ -92,9 +92,7 @@ class Pass:
         self.repeats = False  # whether a program may do what this pass does
         self.freed: Freed | None = None
         self.order: list[Node] = []
-        self.parts: set[Node] = (
-            set()
-        )  # of nodes that run them too: visited by themselves, too, they do not free what they saved
+        self.parts: set[Node] = set()  # nodes that another one runs, too: what they saved stays until that one is gone
 
     def run(self, roots: list[tuple[Any, Tensor]]) -> list[Tensor | None]:
         self.order = order = self._order([edge for edge, _ in roots])

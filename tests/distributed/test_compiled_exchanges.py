@@ -14,8 +14,10 @@ from several import results_of
 import rushlight as torch
 import rushlight.distributed as dist
 from rushlight import nn
-from rushlight.compile.jit import backward
+from rushlight.compile.jit import backward, module_calls
 from rushlight.compile.jit.step import CompiledStep
+from rushlight.core.dispatch.extension_points import module_caller
+from rushlight.core.jit_switch import jit
 from rushlight.nn.parallel import DistributedDataParallel
 
 STEPS = 1000
@@ -208,6 +210,49 @@ def loops(rank, size):
     return found, len(calls), digest(model)
 
 
+class Branches(nn.Module):
+    """Whose forward uses `extra` in some calls only."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.norm, self.second, self.extra = (
+            nn.Linear(6, 9),
+            nn.BatchNorm1d(9),
+            nn.Linear(9, 5),
+            nn.Linear(9, 5),
+        )
+
+    def forward(self, x, with_extra):
+        x = torch.tanh(self.norm(self.first(x))).mul(2).relu()
+        x = self.second(x) + (self.extra(x) if with_extra else 0)
+        return x.sigmoid()
+
+
+def modules_within(rank, size):
+    """Loops in which the module within DistributedDataParallel is a program, with and without one whose parts change."""
+    found = []
+    for unused in (False, True):
+        for on in (True, False):
+            names = []
+            module_calls.made.register(lambda calls, names=names: names.append(calls.__name__))
+            search = module_calls.Search()
+            search.called = lambda: None
+            module_caller.register(search if on else None)
+            jit.on = on
+            model = DistributedDataParallel(Branches(), find_unused_parameters=unused)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+            for i, x in enumerate(batches(rank, 30, 7)):
+                optimizer.zero_grad()
+                out = model(x, not unused or i % 3 == 2)
+                (out**2).mean().backward()
+                optimizer.step()
+            module_caller.register(None)
+            found.append((names, [p.detach().numpy() for p in model.parameters()], digest(model)))
+    jit.on = True
+    return found
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     functions = [
@@ -218,6 +263,7 @@ def results(tmp_path_factory):
         new_groups,
         refused,
         hook_later,
+        modules_within,
     ]  # loops: before other tapes count
     return results_of(functions, 2, tmp_path_factory.mktemp("exchanges"))
 
@@ -230,7 +276,7 @@ def test_a_thousand_steps(results):
         assert found["difference False"] < 2e-5 and found["difference True"] < 2e-5
         assert found["programs"] == 1
     # from the last parameter on, until 104 bytes are there; after a pass within no_sync() buffers are not broadcast
-    assert "2 buckets of gradients (216, 256 bytes), 3 broadcast (32, 32, 8 bytes)" in first["explained"]
+    assert "2 buckets of gradients (216, 256 bytes), 3 broadcast(src=0) (32, 32, 8 bytes)" in first["explained"]
 
 
 def test_collectives_by_hand(results):
@@ -278,6 +324,15 @@ def test_loops_without_a_compiled_function(results):
         assert (made, none, calls) == (1, 0, 12)
         assert all(abs(a - b).max() < 1e-5 for a, b in zip(first, second, strict=True))
     assert results[0]["loops"][2] == results[1]["loops"][2]
+
+
+def test_modules_within_the_wrapper(results):
+    for result in results:
+        (always, a, _), (_, b, _), (sometimes, c, _), (_, d, _) = result["modules_within"]
+        assert always == ["Branches"] and sometimes == ["Branches"] * 2
+        assert all(abs(p - q).max() < 1e-5 for p, q in zip(a + c, b + d, strict=True))
+    for one, other in zip(*(result["modules_within"] for result in results), strict=True):
+        assert one[2] == other[2]
 
 
 # ---------------------------------------------------------------------------------------------- a process that dies

@@ -33,15 +33,17 @@ _SHOWN = 8  # sizes that are told one by one
 class Exchange:
     """Stand-in for an operator's record: `step.act(array)` is a whole collective, in the array's memory.
 
-    step: what the distributed package gave to the recorder: `name` and `group` say what is exchanged, `holds()` whether a
-    replay may still do so. runs: how often it has been made.
+    step: what the distributed package gave to the recorder: `name` and `group` say what is exchanged; its `condition` is
+    among the guards of the program. runs: how often it has been made. joined: of halves, the first one does all.
     """
 
     kind, promote, view, draws = "exchange", None, False, ""
+    label = ""  # of a class whose nodes are not named by their steps
     has_begun = False  # whether it may be under way after a run that failed
+    joined = False
 
     def __init__(self, step: Any):
-        self.step, self.name, self.runs = step, step.name, 0
+        self.step, self.name, self.runs = step, self.label or step.name, 0
         self.kernel = self.reference = self._copied
 
     def invoke(self, f: Callable, arrays: Sequence, metadata: tuple) -> Any:
@@ -68,18 +70,14 @@ class Exchange:
 class Begin(Exchange):
     """The first half: `step.start(array)` lets a thread carry it out, in the memory of the result."""
 
-    def __init__(self, step: Any):
-        super().__init__(step)
-        self.name = "reduce_begin"
-        self.is_whole = False
+    label = "reduce_begin"
 
     def make(self, source: Any = None, out: Any = None) -> Any:
+        if self.joined:
+            return super().make(source, out)
         self.runs += 1
         _copy(out, source)
-        if self.is_whole:
-            self.step.act(out)
-        else:
-            self.step.start(out)
+        self.step.start(out)
 
     @property
     def has_begun(self) -> bool:  # type: ignore[override]
@@ -89,13 +87,10 @@ class Begin(Exchange):
 class End(Exchange):
     """The second half: `step.wait()` gives the result."""
 
-    def __init__(self, step: Any):
-        super().__init__(step)
-        self.name = "reduce_end"
-        self.is_empty = False
+    label = "reduce_end"
 
     def make(self, source: Any = None, out: Any = None) -> Any:
-        _copy(out, source if self.is_empty else self.step.wait())
+        _copy(out, source if self.joined else self.step.wait())
 
 
 def join_halves(nodes: list[Node]) -> None:
@@ -103,7 +98,7 @@ def join_halves(nodes: list[Node]) -> None:
     for node, after in pairwise(nodes):
         begin, end = (n.record if isinstance(n, Call) else None for n in (node, after))
         if isinstance(begin, Begin) and isinstance(end, End) and begin.step is end.step:
-            begin.is_whole = end.is_empty = True
+            begin.joined = end.joined = True
 
 
 class Effect(Exchange):

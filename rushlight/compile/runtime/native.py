@@ -131,7 +131,7 @@ class Native:
 
     @property
     def size_bytes(self) -> int:
-        """Of the memory that it keeps between runs."""
+        """Of its arena, which it may share."""
         return self.memory.arena_bytes
 
     def describe(self) -> str:

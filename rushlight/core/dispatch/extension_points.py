@@ -389,5 +389,5 @@ Costs: nothing in eager calls."""
 
 distributed: Slot[ModuleType] = Slot()
 """`rushlight.distributed`: empty as long as the program has not loaded it, and so has made no process group.
-Read by `nn/modules/batchnorm.py` (each forward of SyncBatchNorm), `nn/parallel/distributed.py`,
-`nn/parallel/join.py` and `utils/data/distributed.py` (where they are made), by `nn/parallel/reducer.py` (in compiled steps), and by `doctor/doctor.py` (each step, while a program is watched). Filled by `distributed/__init__.py`. Costs: nothing in eager calls."""
+Read by `nn/modules/batchnorm.py` (each forward of SyncBatchNorm), `nn/parallel/join.py` (for all of nn/parallel: where an
+object is made, and in compiled steps), `utils/data/distributed.py` (where they are made), and by `doctor/doctor.py` (each step, while a program is watched). Filled by `distributed/__init__.py`. Costs: nothing in eager calls."""

@@ -73,9 +73,7 @@ class Node:
         None  # of a class for calls with a number among the inputs: its position, which has no edge in torch
     )
     shown: Any = None  # of a class whose operator is several of torch's: what `next_functions` is
-    parts: Any = (
-        None  # of a class whose nodes represent several each: a function that gives those that there are already
-    )
+    parts: Any = None  # of a class whose nodes represent several each: what gives those that there are already
 
     seq: int
     edges: tuple

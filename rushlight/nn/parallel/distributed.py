@@ -10,14 +10,13 @@ from weakref import ref
 
 import numpy as np
 
-from rushlight.core.dispatch.extension_points import distributed
 from rushlight.core.dispatch.mode import emit_event, is_grad_enabled, no_grad, thread
 from rushlight.core.tensor.storage import storage_of
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.module import Module
 
 from .grad_bucket import GradBucket
-from .join import Join, Joinable, JoinHook, total
+from .join import Join, Joinable, JoinHook, distributed_package, total
 from .reducer import Reducer, nothing
 
 __all__ = ["DistributedDataParallel"]
@@ -128,7 +127,7 @@ class DistributedDataParallel(Module, Joinable):
         self.device_mesh = device_mesh
         if device_mesh is not None:
             process_group = _group_of_mesh(device_mesh, process_group)
-        self.process_group = _distributed().world.group_of(process_group)
+        self.process_group = distributed_package().world.group_of(process_group)
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         named = [(n, p) for n, p in module.named_parameters() if p.requires_grad and n not in ignored]
         if not named:
@@ -160,7 +159,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def _reducer(self, parameters: list[Any], names: list[str]) -> Reducer:
         late = {id(p) for n, p in zip(names, parameters, strict=True) if n in self._late_names}
-        sum_op = _distributed().ReduceOp.SUM
+        sum_op = distributed_package().ReduceOp.SUM
         return Reducer(
             parameters, names, self.process_group, sum_op, self._bucket_cap, late, self.gradient_as_bucket_view
         )
@@ -170,19 +169,14 @@ class DistributedDataParallel(Module, Joinable):
         group = self.process_group
         for t in tensors:
             if isinstance(t, Tensor):
-                if thread.state.level > 1 and self._broadcast_captured(t, root):
+                if thread.state.level > 1:  # a recorder may hear of it
+                    distributed_package().broadcast(t, group=group, group_src=root)
                     continue
                 key, array = group.key(), t._array
                 values = group.run(lambda key=key, array=array: group.broadcast(key, array, root))
                 if values is not t._array:
                     t._array[...] = values
                     storage_of(t).wrote("DistributedDataParallel")
-
-    def _broadcast_captured(self, t: Tensor, root: int) -> bool:
-        """Whether a recorder hears of it, and it is done."""
-        group = self.process_group
-        call = lambda key, array: group.broadcast(key, array, root)  # noqa: E731
-        return _distributed().captured.Collective("broadcast", group, call, writes=group.rank() != root).on(t)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         averaging = is_grad_enabled() and self.require_backward_grad_sync
@@ -338,17 +332,10 @@ class DistributedDataParallel(Module, Joinable):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[misc]
-        self.process_group = _distributed().world.default_group()
+        self.process_group = distributed_package().world.default_group()
         named = [(n, p) for n, p in self.module.named_parameters() if p.requires_grad]
         names, parameters = [n for n, _ in named], [p for _, p in named]
         object.__setattr__(self, "reducer", self._reducer(parameters, names))
-
-
-def _distributed() -> Any:
-    """`rushlight.distributed`, which the program has loaded to make a group; it is not imported from this layer."""
-    if distributed.value is None:
-        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
-    return distributed.value
 
 
 def _group_of_mesh(mesh: Any, group: Any) -> Any:

@@ -57,10 +57,16 @@ class Joinable(ABC):
         """The group of the context's own collectives."""
 
 
+def distributed_package() -> Any:
+    """`rushlight.distributed`, which the program has loaded to make a group; it is not imported from this layer."""
+    if distributed.value is None:
+        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+    return distributed.value
+
+
 def total(group: Any, value: float, op: str = "SUM", dtype: Any = np.float32) -> float:
     """The sum (or another reduction) of the processes' numbers."""
-    assert distributed.value is not None
-    kind = getattr(distributed.value.ReduceOp, op)
+    kind = getattr(distributed_package().ReduceOp, op)
     key, array = group.key(), np.array([value], dtype)
     return group.run(lambda: group.all_reduce(key, array, kind)).item()
 

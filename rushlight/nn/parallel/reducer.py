@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.core.dispatch.extension_points import distributed
 from rushlight.core.dispatch.mode import emit_event, no_grad, thread
 from rushlight.core.tensor.node import Leaf
 from rushlight.core.tensor.storage import storage_of
@@ -19,6 +18,7 @@ from rushlight.core.tensor.tensor import Tensor, wrap
 from rushlight.ops import cat
 
 from .grad_bucket import GradBucket
+from .join import distributed_package
 
 FIRST_BUCKET_BYTES = 1 << 20
 
@@ -95,8 +95,9 @@ class Reducer:
 
     In a compiled function the recorder hears of the sums, and of `act`, which is done in each replay, where the pass is over.
 
-    group: `size()`, `key()`, `all_reduce(key, array, op)`, `start(task)`, `run(task)` and `is_local()` of a process group. late: the
-    identities of parameters whose averages begin after all others'. as_views: gradients become parts of their buckets.
+    group: `size()`, `key()`, `all_reduce(key, array, op)`, `start(task)`, `run(task)` and `is_local()` of a process group.
+    late: the identities of parameters whose averages begin after all others'. as_views: gradients become parts of their
+    buckets.
     """
 
     name, writes = "the end of DistributedDataParallel's averages", False
@@ -123,9 +124,7 @@ class Reducer:
         self.unused: set[int] | None = None
         self.hook: Callable[[Any, GradBucket], Any] | None = None
         self.hook_state: Any = None
-        self.heard_by: Callable[[], Any] = (
-            nothing  # a weak reference to the recorder that has heard of the present pass
-        )
+        self.heard_by: Callable[[], Any] = nothing  # a weak reference to the recorder that has heard of this pass
         mark = Mark(self._reached, group.is_local())
         self.handles = [p.register_post_accumulate_grad_hook(mark) for p in parameters]
 
@@ -163,7 +162,7 @@ class Reducer:
 
     def holds(self) -> bool:
         """Whether a program may make the averages as it was captured."""
-        return self.hook is None and _distributed().captured.is_ready(self.group)
+        return self.hook is None and distributed_package().captured.is_ready(self.group)
 
     def _is_heard(self) -> bool:
         """Whether the listener is a recorder that has heard of this pass from its beginning."""
@@ -219,7 +218,7 @@ class Reducer:
         """`_begin` in operators, and the halves of a sum, that a recorder hears of."""
         with no_grad():
             flat = cat([(p._grad * self.share).reshape(-1) for p in bucket.parameters])  # type: ignore[operator]
-        total = _distributed().captured.Sum(self.group, self.sum_op)
+        total = distributed_package().captured.Sum(self.group, self.sum_op)
         emit_event("exchanged", "begin", flat, total)
         total.start(flat._array)
 
@@ -312,12 +311,6 @@ class Reducer:
         key = self.group.key()
         total = self.group.run(lambda: self.group.all_reduce(key, used, self.sum_op))
         return {i for i, n in zip(order, total, strict=True) if not n}
-
-
-def _distributed() -> Any:
-    """`rushlight.distributed`, above this layer, which the program has loaded to make the group."""
-    assert distributed.value is not None
-    return distributed.value
 
 
 _UNFINISHED = (

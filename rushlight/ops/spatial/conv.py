@@ -169,8 +169,8 @@ def _(g, input, weight, bias_shape, stride, padding, dilation, groups, needs):
 def _laid_out_as(input, weight, *gradients):
     """The gradients of both channels-last if one of the two is, else row-major, whatever the incoming gradient is."""
     arrays = input._array, weight._array
-    if any(not flags_of(a).c_contiguous and is_channels_last(a) for a in arrays) and input._array.ndim in _LAST:
-        memory_format = _LAST[input._array.ndim]
+    if any(not flags_of(a).c_contiguous and is_channels_last(a) for a in arrays):
+        memory_format = _LAST[weight._array.ndim]
         return [None if g is None else g.contiguous(memory_format=memory_format) for g in gradients]
     return [None if g is None else g.contiguous() for g in gradients]
 
