@@ -4,7 +4,19 @@ import sys
 
 from ..core.dispatch.op import OPS
 from ..core.tensor.tensor import Tensor
-from .nn import activation, attention, class_loss, ctc, embedding, loss, native_forms, normalize, smooth, softmax
+from .nn import (
+    activation,
+    attention,
+    class_loss,
+    ctc,
+    embedding,
+    loss,
+    native_forms,
+    normalize,
+    rectifiers,
+    smooth,
+    softmax,
+)
 from .spatial import adaptive_pool, avg_pool, conv, grid, interpolate, pool
 from .product import addmm, matmul, products
 from .special import bessel, error_functions, gamma_functions, logistic, modified_bessel, names, special_polynomials

@@ -150,6 +150,82 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     """0, 1, or `values`, where `input` is negative, positive, or 0."""
     ...
 
+def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
+    """The logistic function 1 / (1 + exp(-input)) of each element."""
+    ...
+
+def sigmoid_(self: Tensor) -> Tensor:
+    """In-place form of `sigmoid`: the result is written into the tensor, which is returned."""
+    ...
+
+def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tensor:
+    """log(input / (1 - input)), the inverse of `sigmoid`."""
+    ...
+
+def xlogy(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """input * log(other), and 0 where the input is 0 and the other no nan."""
+    ...
+
+def special_xlog1py(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """input * log(1 + other), and 0 where the input is 0 and the other no nan."""
+    ...
+
+def special_entr(input: Tensor, *, out: Any = None) -> Tensor:
+    """The entropy term -input * log(input) of each element; 0 at 0, -inf below."""
+    ...
+
+def sinc(input: Tensor, *, out: Any = None) -> Tensor:
+    """sin(pi * input) / (pi * input) of each element, and 1 at 0."""
+    ...
+
+def sinc_(self: Tensor) -> Tensor:
+    """In-place form of `sinc`: the result is written into the tensor, which is returned."""
+    ...
+
+def elu(input: Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> Tensor:
+    """The input where it is positive, alpha * (exp(input) - 1) elsewhere."""
+    ...
+
+def selu(input: Tensor, inplace: _bool = False) -> Tensor:
+    """`elu` with the alpha and scale that keep activations normal."""
+    ...
+
+def celu(input: Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> Tensor:
+    """max(0, input) + min(0, alpha * (exp(input / alpha) - 1)) of each element."""
+    ...
+
+def elu_(input: Tensor, *given: Any, **named: Any) -> Tensor:
+    """In-place form of `elu`: the result is written into the tensor, which is returned."""
+    ...
+
+def celu_(input: Tensor, *given: Any, **named: Any) -> Tensor:
+    """In-place form of `celu`: the result is written into the tensor, which is returned."""
+    ...
+
+def selu_(input: Tensor) -> Tensor:
+    """In-place form of `selu`: the result is written into the tensor, which is returned."""
+    ...
+
+def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
+    """(input + 3) / 6, limited to [0, 1]."""
+    ...
+
+def hardswish(input: Tensor, inplace: _bool = False) -> Tensor:
+    """input * (input + 3) / 6 between -3 and 3; 0 below, the input above."""
+    ...
+
+def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
+    """The input where |input| > lambd, 0 elsewhere."""
+    ...
+
+def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
+    """The input moved towards 0 by `lambd`, and 0 where |input| <= lambd."""
+    ...
+
+def glu(input: Tensor, dim: _int | None = -1) -> Tensor:
+    """The first half of the input along `dim` times the sigmoid of the second half."""
+    ...
+
 def get_device(input: Tensor) -> _int:
     """The index of the tensor's device; -1 for the CPU and for devices without one."""
     ...
@@ -340,130 +416,6 @@ def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inpla
 
 def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """`alpha_dropout` of whole channels."""
-    ...
-
-def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
-    """The logistic function 1 / (1 + exp(-input)) of each element."""
-    ...
-
-def sigmoid_(self: Tensor) -> Tensor:
-    """In-place form of `sigmoid`: the result is written into the tensor, which is returned."""
-    ...
-
-def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tensor:
-    """log(input / (1 - input)), the inverse of `sigmoid`."""
-    ...
-
-def xlogy(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """input * log(other), and 0 where the input is 0 and the other no nan."""
-    ...
-
-def special_xlog1py(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """input * log(1 + other), and 0 where the input is 0 and the other no nan."""
-    ...
-
-def special_entr(input: Tensor, *, out: Any = None) -> Tensor:
-    """The entropy term -input * log(input) of each element; 0 at 0, -inf below."""
-    ...
-
-def sinc(input: Tensor, *, out: Any = None) -> Tensor:
-    """sin(pi * input) / (pi * input) of each element, and 1 at 0."""
-    ...
-
-def sinc_(self: Tensor) -> Tensor:
-    """In-place form of `sinc`: the result is written into the tensor, which is returned."""
-    ...
-
-def relu_(self: Tensor) -> Tensor:
-    """In-place form of `relu`: the result is written into the tensor, which is returned."""
-    ...
-
-def relu(input: Tensor, inplace: _bool = False) -> Tensor:
-    """max(input, 0) of each element."""
-    ...
-
-def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
-    """The input where it is above `threshold`, `value` elsewhere."""
-    ...
-
-def threshold_(input: Tensor, *given: Any, **named: Any) -> Tensor:
-    """In-place form of `threshold`: the result is written into the tensor, which is returned."""
-    ...
-
-def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
-    """Each element, but at least `min_val` and at most `max_val`."""
-    ...
-
-def hardtanh_(input: Tensor, *given: Any, **named: Any) -> Tensor:
-    """In-place form of `hardtanh`: the result is written into the tensor, which is returned."""
-    ...
-
-def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
-    """min(max(input, 0), 6) of each element."""
-    ...
-
-def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
-    """The input where it is positive, negative_slope * input elsewhere."""
-    ...
-
-def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
-    """In-place form of `leaky_relu`: the result is written into the tensor, which is returned."""
-    ...
-
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """The input where it is positive, weight * input elsewhere; one weight, or one for each channel."""
-    ...
-
-def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor:
-    """`leaky_relu` with a random slope from [lower, upper) for each element in training, and their mean otherwise."""
-    ...
-
-def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor:
-    """In-place form of `rrelu`: the result is written into the tensor, which is returned."""
-    ...
-
-def elu(input: Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> Tensor:
-    """The input where it is positive, alpha * (exp(input) - 1) elsewhere."""
-    ...
-
-def selu(input: Tensor, inplace: _bool = False) -> Tensor:
-    """`elu` with the alpha and scale that keep activations normal."""
-    ...
-
-def celu(input: Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> Tensor:
-    """max(0, input) + min(0, alpha * (exp(input / alpha) - 1)) of each element."""
-    ...
-
-def elu_(input: Tensor, *given: Any, **named: Any) -> Tensor:
-    """In-place form of `elu`: the result is written into the tensor, which is returned."""
-    ...
-
-def celu_(input: Tensor, *given: Any, **named: Any) -> Tensor:
-    """In-place form of `celu`: the result is written into the tensor, which is returned."""
-    ...
-
-def selu_(input: Tensor) -> Tensor:
-    """In-place form of `selu`: the result is written into the tensor, which is returned."""
-    ...
-
-def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
-    """(input + 3) / 6, limited to [0, 1]."""
-    ...
-
-def hardswish(input: Tensor, inplace: _bool = False) -> Tensor:
-    """input * (input + 3) / 6 between -3 and 3; 0 below, the input above."""
-    ...
-
-def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
-    """The input where |input| > lambd, 0 elsewhere."""
-    ...
-
-def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
-    """The input moved towards 0 by `lambd`, and 0 where |input| <= lambd."""
-    ...
-
-def glu(input: Tensor, dim: _int | None = -1) -> Tensor:
-    """The first half of the input along `dim` times the sigmoid of the second half."""
     ...
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor | _Number, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, *, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
@@ -696,6 +648,54 @@ def native_dropout(input: Tensor, p: _float, train: _bool) -> Any:
 
 def native_norm(input: Tensor, p: _float = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None) -> Tensor:
     """(sum |x|^p)^(1/p) over all values of a sparse tensor."""
+    ...
+
+def relu_(self: Tensor) -> Tensor:
+    """In-place form of `relu`: the result is written into the tensor, which is returned."""
+    ...
+
+def relu(input: Tensor, inplace: _bool = False) -> Tensor:
+    """max(input, 0) of each element."""
+    ...
+
+def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
+    """The input where it is above `threshold`, `value` elsewhere."""
+    ...
+
+def threshold_(input: Tensor, *given: Any, **named: Any) -> Tensor:
+    """In-place form of `threshold`: the result is written into the tensor, which is returned."""
+    ...
+
+def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
+    """Each element, but at least `min_val` and at most `max_val`."""
+    ...
+
+def hardtanh_(input: Tensor, *given: Any, **named: Any) -> Tensor:
+    """In-place form of `hardtanh`: the result is written into the tensor, which is returned."""
+    ...
+
+def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
+    """min(max(input, 0), 6) of each element."""
+    ...
+
+def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
+    """The input where it is positive, negative_slope * input elsewhere."""
+    ...
+
+def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
+    """In-place form of `leaky_relu`: the result is written into the tensor, which is returned."""
+    ...
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """The input where it is positive, weight * input elsewhere; one weight, or one for each channel."""
+    ...
+
+def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """`leaky_relu` with a random slope from [lower, upper) for each element in training, and their mean otherwise."""
+    ...
+
+def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor:
+    """In-place form of `rrelu`: the result is written into the tensor, which is returned."""
     ...
 
 def sum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.nn.activation import _leaky_relu, _sloped
 from ...ops.nn.normalize import (
     _batch_norm,
     _batch_norm_backward,
@@ -15,6 +14,7 @@ from ...ops.nn.normalize import (
     _layer_norm,
     _layer_norm_backward,
 )
+from ...ops.nn.rectifiers import _leaky_relu, _sloped
 from ...ops.nn.smooth import _gelu, _gelu_backward, _silu, _silu_backward
 from ...ops.nn.softmax import _log_softmax_backward, _softmax, _softmax_backward
 from ...ops.product.matmul import _linear, _linear_nd, _linear_nd_plain, _matmul, bmm, gram, linear_plain, mm

@@ -517,6 +517,42 @@ class Tensor:
         """In-place form of `heaviside`: the result is written into the tensor, which is returned."""
         ...
 
+    def sigmoid(self) -> Tensor:
+        """The logistic function 1 / (1 + exp(-input)) of each element."""
+        ...
+
+    def sigmoid_(self) -> Self:
+        """In-place form of `sigmoid`: the result is written into the tensor, which is returned."""
+        ...
+
+    def logit(self, eps: _float | None = None) -> Tensor:
+        """log(input / (1 - input)), the inverse of `sigmoid`."""
+        ...
+
+    def logit_(self, eps: _float | None = None) -> Self:
+        """In-place form of `logit`: the result is written into the tensor, which is returned."""
+        ...
+
+    def xlogy(self, other: Tensor | _Number) -> Tensor:
+        """input * log(other), and 0 where the input is 0 and the other no nan."""
+        ...
+
+    def xlogy_(self, other: Tensor | _Number) -> Self:
+        """In-place form of `xlogy`: the result is written into the tensor, which is returned."""
+        ...
+
+    def sinc(self) -> Tensor:
+        """sin(pi * input) / (pi * input) of each element, and 1 at 0."""
+        ...
+
+    def sinc_(self) -> Self:
+        """In-place form of `sinc`: the result is written into the tensor, which is returned."""
+        ...
+
+    def hardshrink(self, lambd: _float = 0.5) -> Tensor:
+        """The input where |input| > lambd, 0 elsewhere."""
+        ...
+
     @overload
     def type(self, dtype: None=None, non_blocking: _bool=False) -> _str:
         """The old name of the tensor's type, 'torch.FloatTensor'; or, with `dtype`, the tensor as that type."""
@@ -720,54 +756,6 @@ class Tensor:
         """Overwrite with numbers whose logarithm is normal."""
         ...
 
-    def sigmoid(self) -> Tensor:
-        """The logistic function 1 / (1 + exp(-input)) of each element."""
-        ...
-
-    def sigmoid_(self) -> Self:
-        """In-place form of `sigmoid`: the result is written into the tensor, which is returned."""
-        ...
-
-    def logit(self, eps: _float | None = None) -> Tensor:
-        """log(input / (1 - input)), the inverse of `sigmoid`."""
-        ...
-
-    def logit_(self, eps: _float | None = None) -> Self:
-        """In-place form of `logit`: the result is written into the tensor, which is returned."""
-        ...
-
-    def xlogy(self, other: Tensor | _Number) -> Tensor:
-        """input * log(other), and 0 where the input is 0 and the other no nan."""
-        ...
-
-    def xlogy_(self, other: Tensor | _Number) -> Self:
-        """In-place form of `xlogy`: the result is written into the tensor, which is returned."""
-        ...
-
-    def sinc(self) -> Tensor:
-        """sin(pi * input) / (pi * input) of each element, and 1 at 0."""
-        ...
-
-    def sinc_(self) -> Self:
-        """In-place form of `sinc`: the result is written into the tensor, which is returned."""
-        ...
-
-    def relu(self) -> Tensor:
-        """max(input, 0) of each element."""
-        ...
-
-    def relu_(self) -> Self:
-        """In-place form of `relu`: the result is written into the tensor, which is returned."""
-        ...
-
-    def prelu(self, weight: Tensor) -> Tensor:
-        """The input where it is positive, weight * input elsewhere; one weight, or one for each channel."""
-        ...
-
-    def hardshrink(self, lambd: _float = 0.5) -> Tensor:
-        """The input where |input| > lambd, 0 elsewhere."""
-        ...
-
     def erf(self) -> Tensor:
         """The error function of each element: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to it."""
         ...
@@ -790,6 +778,18 @@ class Tensor:
 
     def erfinv_(self) -> Self:
         """In-place form of `erfinv`: the result is written into the tensor, which is returned."""
+        ...
+
+    def relu(self) -> Tensor:
+        """max(input, 0) of each element."""
+        ...
+
+    def relu_(self) -> Self:
+        """In-place form of `relu`: the result is written into the tensor, which is returned."""
+        ...
+
+    def prelu(self, weight: Tensor) -> Tensor:
+        """The input where it is positive, weight * input elsewhere; one weight, or one for each channel."""
         ...
 
     def sum(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:

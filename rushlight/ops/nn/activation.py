@@ -1,4 +1,4 @@
-"""Activation functions, simplest first: rectifiers, exponential units, shrinkers, gates. The smooth ones are in smooth.py.
+"""Activation functions: exponential units, shrinkers, gates. Rectifiers are in rectifiers.py, the smooth ones in smooth.py.
 
 Each is a primitive with torch's node name behind a function with torch's signature. Where torch computes a gradient in one
 kernel (`threshold_backward`), so does this file, with a rule of its own for second derivatives.
@@ -12,20 +12,16 @@ import numpy as np
 from ...core.device.backend import on_device_of
 from ...core.dispatch.inplace import write
 from ...core.dispatch.mode import thread
-from ...core.dispatch.op import binary, composite, primitive, unary
-from ...core.dispatch.scalars import exact, python_number
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.scalars import python_number
 from ...core.dispatch.slow_path import write_out
-from ...core.random import uniform
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.node import shown_as
-from ...core.tensor.tensor import constant, type_word, wrap
-from ..creation.arguments import backend_like
+from ...core.tensor.tensor import constant, type_word
 from ..pointwise.building_blocks import (
-    CHUNK,
     F32,
     MANY,
     SOME,
-    bits_of,
+    ZERO32,
     in_single,
     pieced,
     rounded_as,
@@ -34,8 +30,7 @@ from ..pointwise.building_blocks import (
     zeros_of,
 )
 from ..pointwise.checks import not_implemented
-from ..pointwise.choice import select, where
-from ..random.sample import drawn
+from ..pointwise.choice import where
 from ..special.logistic import sigmoid_of
 
 # ---------------------------------------------------------------------------------------------- tools
@@ -71,375 +66,25 @@ def inplace_of(op, *metadata):
 
 
 @primitive(public=False, name="cut", node="HardtanhBackwardBackward0")
-def _cut(grad, input, mask, /):
+def cut(grad, input, mask, /):
     """`grad` with zeros where `mask` is true, as a function of `input` that is flat."""
     return zero_where.record.kernel(grad, mask)
 
 
-@_cut.vjp
+@cut.vjp
 def _(g, input, mask, needs):
     return (
-        _cut(g, input, mask) if needs[0] else None,
+        cut(g, input, mask) if needs[0] else None,
         zeros_of(g) if needs[1] else None,
         None,
     )
 
 
-def _tied(grad, input):
+def tied(grad, input):
     """`grad` as a function of `input` too, which it does not change with: torch's backward nodes keep the input."""
     return (
-        _cut(grad, input, constant(on_device_of(grad._array, np.zeros, grad.shape, bool)))
-        if thread.state.grad
-        else grad
+        cut(grad, input, constant(on_device_of(grad._array, np.zeros, grad.shape, bool))) if thread.state.grad else grad
     )
-
-
-# ---------------------------------------------------------------------------------------------- rectifiers
-
-
-_ZERO32 = np.zeros((), F32)
-_FEW, _PIECE = 4096, 2 * CHUNK  # elements
-_ZEROS32 = np.zeros(_PIECE, F32)
-_ZEROS32.flags.writeable = False
-
-
-def _rectify(x):
-    if x.dtype is F32:  # of two zeros NumPy takes the second, as torch x: -0 stays
-        if x.size < _FEW or type(x) is not np.ndarray or not x.flags.c_contiguous:
-            return np.maximum(_ZERO32, x)
-        if x.size <= _PIECE:  # of two arrays in 0.2 ns an element, of a number and an array in 0.6
-            return np.maximum(_ZEROS32[: x.size].reshape(x.shape), x)
-        out = np.empty_like(x)
-        flat, to = x.reshape(-1), out.reshape(-1)
-        for i in range(0, x.size, _PIECE):
-            part = flat[i : i + _PIECE]
-            np.maximum(_ZEROS32[: part.size], part, out=to[i : i + _PIECE])
-        return out
-    if x.dtype.kind == "b":
-        raise RuntimeError("Boolean inputs not supported for relu")
-    if x.dtype.kind == "c":
-        raise NotImplementedError("clamp is not supported for complex types")
-    bits = _LAST_BELOW_NAN.get(x.dtype)
-    return np.maximum(0, x) if bits is None else _rectified_bits(x, bits)
-
-
-# The bits of minus infinity without the sign: what is above is nan. NumPy's maximum of bfloat16 takes 2.8 ns an element.
-_LAST_BELOW_NAN = {np.dtype(np.float16): 0x7C00, np.dtype(ml_dtypes.bfloat16): 0x7F80}
-
-
-@pieced
-def _rectified_bits(x, last_below_nan):
-    """max(x, 0) of a 16-bit float by its bits: negative numbers become 0, nans stay."""
-    bits = np.ascontiguousarray(x).view(np.int16)
-    if not x.size or bits.view(np.uint16).max() > 0x8000 + last_below_nan:  # negative nans
-        return np.maximum(x, x.dtype.type(0))
-    positive = np.right_shift(bits, 15)
-    np.invert(positive, positive)
-    return np.bitwise_and(bits, positive, positive).view(x.dtype)
-
-
-@pieced
-def _where_positive(g, y):
-    """g where y > 0 (or nan), 0 elsewhere."""
-    bits = bits_of(g.dtype)
-    y = y.astype(F32) if y.dtype.kind == "V" else y
-    drop = np.less_equal(y, _ZERO32 if y.dtype is F32 else 0)
-    if g.size < 1024 or bits is None or g.shape != y.shape:
-        return np.where(drop, g.dtype.type(0), g)
-    keep = drop.astype(bits)
-    keep -= 1
-    keep &= g.view(bits)
-    return keep.view(g.dtype)
-
-
-_relu_backward = binary(
-    "relu_backward", _where_positive, lambda g, y: _relu_backward(g, y), lambda g: zeros_of(g), "The gradient of relu.",
-    export=False, inplace=False, node="ThresholdBackwardBackward0",
-)  # fmt: skip
-_relu = unary(
-    "relu", _rectify, lambda g, out: _relu_backward(g, out), "max(input, 0) of each element.", promote="same",
-    functional=("relu_",), out=False, export=False, jit_min_elements=1 << 16,
-)  # fmt: skip
-
-
-@composite(functional=True)
-def relu(input, inplace=False):
-    """max(input, 0) of each element.
-
-    Args:
-        inplace: whether to write the result into `input`.
-    Shape: (*) -> (*)
-    Raises:
-        RuntimeError: `input` is of bools, as in `relu(tensor([True]))`.
-
-    >>> relu(tensor([-1.0, 2.0]))
-    tensor([0., 2.])
-    """
-    return input.relu_() if inplace else _relu(input)
-
-
-@primitive(public=False, name="threshold")
-def _threshold(input, /, threshold, value):
-    if input.dtype.kind in "iu":
-        threshold, value = exact(threshold, input.dtype), exact(value, input.dtype)
-    bound = np.float32(threshold) if input.dtype.itemsize == 2 and input.dtype.kind != "i" else threshold
-    return np.where(input <= bound, input.dtype.type(value), input)
-
-
-@_threshold.vjp
-def _(g, input, threshold):
-    return _cut(g, input, in_single(input) <= threshold)
-
-
-@composite(functional=True)
-def threshold(input, threshold, value, inplace=False):
-    """The input where it is above `threshold`, `value` elsewhere.
-
-    Args:
-        inplace: whether to write the result into `input`.
-    Shape: (*) -> (*)
-
-    >>> threshold(tensor([0.5, 2.0]), 1.0, 9.0)
-    tensor([9., 2.])
-    """
-    return threshold_(input, threshold, value) if inplace else _threshold(input, threshold, value)
-
-
-threshold_ = composite(name="threshold_", functional=True)(inplace_of(_threshold))
-
-
-@primitive(public=False, name="hardtanh", jit_min_elements=SOME)
-def _hardtanh(input, /, min_val, max_val):
-    if input.dtype.kind in "biu":
-        if input.dtype.kind != "i":
-            raise RuntimeError(f"\"hardtanh\" not implemented for '{type_word(dtypes.from_numpy(input.dtype))}'")
-        min_val, max_val = int(min_val), int(max_val)
-    else:
-        min_val, max_val = input.dtype.type(min_val), input.dtype.type(max_val)
-    r = np.maximum(input, min_val)
-    return np.minimum(r, max_val)
-
-
-@_hardtanh.vjp
-def _(g, input, min_val, max_val):
-    x = in_single(input)
-    return _cut(g, input, (x <= min_val) | (x >= max_val))
-
-
-@composite(functional=True)
-def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
-    """Each element, but at least `min_val` and at most `max_val`.
-
-    Args:
-        inplace: whether to write the result into `input`.
-    Shape: (*) -> (*)
-    Raises:
-        ValueError: min_val > max_val, as in `hardtanh(ones(2), 1.0, 0.0)`.
-
-    >>> hardtanh(tensor([-2.0, 0.5, 3.0]))
-    tensor([-1.0000,  0.5000,  1.0000])
-    """
-    if min_val > max_val:
-        raise ValueError("min_val cannot be greater than max_val")
-    return hardtanh_(input, min_val, max_val) if inplace else _hardtanh(input, min_val, max_val)
-
-
-hardtanh_ = composite(name="hardtanh_", functional=True)(inplace_of(_hardtanh, -1.0, 1.0))
-
-
-@composite(functional=True)
-def relu6(input, inplace=False):
-    """min(max(input, 0), 6) of each element.
-
-    Args:
-        inplace: whether to write the result into `input`.
-    Shape: (*) -> (*)
-
-    >>> relu6(tensor([-1.0, 3.0, 9.0]))
-    tensor([0., 3., 6.])
-    """
-    return hardtanh_(input, 0.0, 6.0) if inplace else _hardtanh(input, 0.0, 6.0)
-
-
-@primitive(public=False, name="leaky_relu")
-def _leaky_relu(input, /, negative_slope):
-    floats_only(input, "leaky_relu_cpu")
-    return _leaky(input, negative_slope)
-
-
-@widened
-def _leaky(x, slope):
-    scaled = x * x.dtype.type(slope)
-    if 0 < slope <= 1:  # infinity times 0 is not 0
-        return np.maximum(x, scaled)
-    return select(x > 0, x, np.asarray(scaled))
-
-
-@_leaky_relu.vjp
-def _(g, input, negative_slope):
-    return _sloped(g, input, negative_slope)
-
-
-@primitive(public=False, name="leaky_relu_backward")
-def _sloped(grad, input, /, slope):
-    """grad where input > 0, slope * grad elsewhere."""
-    return _slope_of(grad, input, slope)
-
-
-@widened
-def _slope_of(g, x, slope):
-    return select(x > 0, g, np.asarray(g * g.dtype.type(slope)))
-
-
-@_sloped.vjp("grad")
-def _(g, input, slope):
-    return _sloped(g, input, slope)
-
-
-@_sloped.vjp("input")
-def _(g):
-    return zeros_of(g)
-
-
-@composite(functional=True)
-def leaky_relu(input, negative_slope=0.01, inplace=False):
-    """The input where it is positive, negative_slope * input elsewhere.
-
-    Args:
-        inplace: whether to write the result into `input`.
-    Shape: (*) -> (*)
-    Raises:
-        NotImplementedError: `input` is of integers, as in `leaky_relu(tensor([1]))`.
-
-    >>> leaky_relu(tensor([-1.0, 2.0]), 0.1)
-    tensor([-0.1000,  2.0000])
-    """
-    return leaky_relu_(input, negative_slope) if inplace else _leaky_relu(input, negative_slope)
-
-
-@composite(functional=True)
-def leaky_relu_(input, negative_slope=0.01):
-    """In-place form of `leaky_relu`: the result is written into the tensor, which is returned.
-
-    Shape: (*) -> (*)
-    Raises:
-        RuntimeError: the tensor is a leaf that requires grad, as in `leaky_relu_(ones(2, requires_grad=True))`.
-
-    >>> leaky_relu_(tensor([-1.0, 2.0]), 0.1)
-    tensor([-0.1000,  2.0000])
-    """
-    if negative_slope < 0 and input.requires_grad and thread.state.grad:
-        raise RuntimeError(
-            "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is "
-            "caused by calling in-place forward function with a negative slope, please call out-of-place version instead."
-        )
-    return write(_leaky_relu.record, input, (), (negative_slope,))
-
-
-@primitive(public=False, name="prelu_kernel", node="PreluKernelBackward0")
-def _prelu(input, weight, /):
-    return np.where(input > 0, input, weight * input)
-
-
-@_prelu.vjp
-def _(g, input, weight, needs):
-    positive = input > 0
-    return (
-        _tied(where(positive, g, weight * g), input) if needs[0] else None,
-        _cut(input * g, weight, positive) if needs[1] else None,
-    )
-
-
-@composite(method=True, functional=True)
-def prelu(input, weight):
-    """The input where it is positive, weight * input elsewhere; one weight, or one for each channel.
-
-    Source: He et al., Delving Deep into Rectifiers, 2015.
-
-    Shape: input (N, C, *), weight (C) or (1) -> (N, C, *)
-    Raises:
-        RuntimeError: the number of weights differs from the channels, as in `prelu(ones(1, 2), ones(3))`.
-        RuntimeError: the types differ, as in `prelu(ones(2), ones(1, dtype=float64))`.
-
-    >>> prelu(tensor([[-1.0, -1.0]]), tensor([0.5, 2.0]))
-    tensor([[-0.5000, -2.0000]])
-    """
-    if input.dtype is not weight.dtype:
-        raise RuntimeError(
-            f"prelu: Type promoting not supported. Got {type_word(input.dtype)} and {type_word(weight.dtype)}"
-        )
-    if weight.ndim > 1 and weight.numel() != 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
-    if weight.numel() != 1:
-        if input.ndim == 0:
-            raise RuntimeError("Not allow zero-dim input tensor.")
-        channels = input.shape[1] if input.ndim > 1 else 1
-        if channels != weight.numel():
-            raise RuntimeError(
-                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-                f"{weight.numel()} and channel size = {channels}."
-            )
-        weight = weight.reshape([-1 if d == 1 else 1 for d in range(max(input.ndim, 2))][: input.ndim])
-    elif weight.ndim != input.ndim:
-        weight = weight.reshape([1] * input.ndim)
-    return _prelu(input, weight)
-
-
-@primitive(public=False, name="rrelu_with_noise", node="RreluWithNoiseBackward0")
-def _noisy_slope(input, noise, /):
-    return input * noise
-
-
-@_noisy_slope.vjp("input")
-def _(g, input, noise):
-    return _cut(g * noise, input, noise != noise)
-
-
-def _rrelu_noise(input, lower, upper):
-    """A random slope for each element that is not positive, drawn in order, and 1 for the others."""
-    return wrap(drawn("rrelu", _slopes, None, input._array, lower, upper, where=backend_like(input)))
-
-
-def _slopes(generator, a, lower, upper):
-    noise = np.ones(a.shape, a.dtype)
-    negative = a <= 0
-    noise[negative] = uniform(generator, int(negative.sum()), np.float64, lower, upper)
-    return noise
-
-
-@composite(functional=True)
-def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
-    """`leaky_relu` with a random slope from [lower, upper) for each element in training, and their mean otherwise.
-
-    Args:
-        inplace: whether to write the result into `input`.
-    Shape: (*) -> (*)
-    Raises:
-        RuntimeError: lower > upper, as in `rrelu(ones(2), 0.5, 0.1)`.
-
-    >>> rrelu(tensor([-1.0, 2.0]), 0.1, 0.3)
-    tensor([-0.2000,  2.0000])
-    """
-    if not lower <= upper:
-        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    if not training:
-        return shown_as(leaky_relu(input, (lower + upper) / 2, inplace), "RreluWithNoiseBackward0")
-    noise = _rrelu_noise(input, lower, upper)
-    return write(_noisy_slope.record, input, (noise,), ()) if inplace else _noisy_slope(input, noise)
-
-
-@composite(functional=True)
-def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
-    """In-place form of `rrelu`: the result is written into the tensor, which is returned.
-
-    Shape: (*) -> (*)
-    Raises:
-        RuntimeError: the tensor is a leaf that requires grad, as in `rrelu_(ones(2, requires_grad=True))`.
-
-    >>> rrelu_(tensor([-1.0, 2.0]), 0.1, 0.3)
-    tensor([-0.2000,  2.0000])
-    """
-    return rrelu(input, lower, upper, training, True)
 
 
 # ---------------------------------------------------------------------------------------------- exponential units
@@ -450,7 +95,7 @@ def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
 def _exponential_unit(x, negative, positive, inside):
     """positive * max(x, 0) + negative * (exp(inside * min(x, 0)) - 1)."""
     floats_only(x, "elu_cpu")
-    zero = _ZERO32 if x.dtype is F32 else 0
+    zero = ZERO32 if x.dtype is F32 else 0
     left, right = np.minimum(zero, x), np.maximum(zero, x)
     left = np.expm1(left if inside == 1 else left * inside)
     if negative != 1:
@@ -651,7 +296,7 @@ def hardshrink(input, /, lambd=0.5):
 
 @hardshrink.vjp
 def _(g, input, lambd):
-    return _cut(g, input, (input >= -lambd) & (input <= lambd))
+    return cut(g, input, (input >= -lambd) & (input <= lambd))
 
 
 @primitive(public=False, name="softshrink")
@@ -668,7 +313,7 @@ def _softshrink(input, /, lambd):
 
 @_softshrink.vjp
 def _(g, input, lambd):
-    return _cut(g, input, (input >= -lambd) & (input <= lambd))
+    return cut(g, input, (input >= -lambd) & (input <= lambd))
 
 
 @composite(functional=True)

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from ...core.types import Reduce
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
-ONE32, ONE64 = np.ones((), F32), np.ones((), F64)  # arrays: a Python number costs a ufunc 0.25 us to convert
+ZERO32, ONE32, ONE64 = (
+    np.zeros((), F32),
+    np.ones((), F32),
+    np.ones((), F64),
+)  # a Python number costs a ufunc 0.25 us more
 _ufuncs: Any = np  # see `Reduce`
 add_reduce: Reduce = _ufuncs.add.reduce
 multiply_reduce: Reduce = _ufuncs.multiply.reduce
