@@ -137,16 +137,17 @@ def _binary_method(record: Op, careful: Any = None) -> Any:
                 b = other._array
             else:
                 b = None
-            if b is not None and (a.flags.forc or not shares_places(a)):
+            if b is not None:
                 s = self._storage or storage_of(self)
                 kernel = record.kernel
                 if not s.inference and type(kernel) is np.ufunc and record.promote != "bool":
                     try:
-                        state.run(kernel, a, b, a)
+                        if a.flags.forc or not shares_places(a):
+                            state.run(kernel, a, b, a)
+                            _wrote(s, state)
+                            return self
                     except (ValueError, NoArray):  # shapes that do not fit: explained below
-                        return careful(record, self, (other,), ())
-                    _wrote(s, state)
-                    return self
+                        pass
         return careful(record, self, (other,), ())
 
     return method
