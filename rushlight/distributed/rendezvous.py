@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
-from .store import DEFAULT_TIMEOUT, FileStore, Store, TCPStore
+from .errors import DistNetworkError
+from .store import DEFAULT_TIMEOUT, FileStore, Store, StoreGone, TCPStore
 
 __all__ = ["register_rendezvous_handler", "rendezvous"]
 
@@ -55,6 +57,24 @@ def _missing(scheme: str, what: str) -> ValueError:
     return ValueError(f"Error initializing torch.distributed using {scheme}:// rendezvous: {what} parameter missing")
 
 
+def _store_of_first(host: Any, port: int, world_size: int, rank: int, timeout: timedelta) -> TCPStore:
+    """The store that process 0 keeps."""
+    try:
+        return TCPStore(host, port, world_size, rank == 0, timeout)
+    except StoreGone as error:
+        name = socket.gethostname() if _is_loopback(host) else host
+        raise DistNetworkError(
+            f"process 0 on host {name}, which kept the store, has ended before the group was made: {error}"
+        ) from error
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "::1" or socket.gethostbyname(host).startswith("127.")
+    except OSError:
+        return False
+
+
 def _by_tcp(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **options: Any) -> Iterator[tuple[Store, int, int]]:
     parts, query = _query(url)
     if not parts.port:
@@ -63,7 +83,7 @@ def _by_tcp(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **options: Any) -> I
         if name not in query:
             raise _missing("tcp", name.replace("_", " "))
     rank, world_size = int(query["rank"]), int(query["world_size"])
-    yield TCPStore(parts.hostname, parts.port, world_size, rank == 0, timeout), rank, world_size
+    yield _store_of_first(parts.hostname, parts.port, world_size, rank, timeout), rank, world_size
 
 
 def _by_file(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **options: Any) -> Iterator[tuple[Store, int, int]]:
@@ -95,7 +115,7 @@ def _by_environment(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **options: A
     rank = int(query["rank"]) if "rank" in query else int(variable("RANK"))
     world_size = int(query["world_size"]) if "world_size" in query else int(variable("WORLD_SIZE"))
     host, port = variable("MASTER_ADDR"), int(variable("MASTER_PORT"))
-    yield TCPStore(host, port, world_size, rank == 0, timeout), rank, world_size
+    yield _store_of_first(host, port, world_size, rank, timeout), rank, world_size
 
 
 register_rendezvous_handler("tcp", _by_tcp)

@@ -470,9 +470,13 @@ class TCPStore(Store):
         self._owner = os.getpid()
         deadline = time.monotonic() + timeout.total_seconds()
         self._connection = connect(host_name, self.port, deadline)
-        self.keeper: dict[str, Any] = json.loads(self._ask("who")[0])  # the process with the table
-        if world_size is not None and wait_for_workers and world_size > 1:
-            self._meet(world_size, deadline)
+        try:
+            self.keeper: dict[str, Any] = json.loads(self._ask("who")[0])  # the process with the table
+            if world_size is not None and wait_for_workers and world_size > 1:
+                self._meet(world_size, deadline)
+        except BaseException:
+            self.close()
+            raise
 
     def _meet(self, world_size: int, deadline: float) -> None:
         come = self._add("init/come", 1)

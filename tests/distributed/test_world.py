@@ -1,6 +1,7 @@
 """A group of one process, how groups begin and end, and what is asked before."""
 
 import os
+import socket
 import subprocess
 import sys
 
@@ -206,3 +207,28 @@ def test_output_to_files_and_to_the_console(tmp_path):
 def test_streams_that_are_none(text):
     with pytest.raises(ValueError, match="expected 0, 1, 2, 3"):
         streams_of(text, 0)
+
+
+STORE_OF_FIRST = """
+import sys, rushlight.distributed as dist
+print(dist.TCPStore("127.0.0.1", 0, 2, True, wait_for_workers=False).port, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_who_comes_as_process_0_ends_hears_its_name(monkeypatch):
+    meet = dist.TCPStore._meet
+
+    def meet_as_it_ends(self, *arguments):
+        first.kill()
+        first.wait()
+        meet(self, *arguments)
+
+    monkeypatch.setattr(dist.TCPStore, "_meet", meet_as_it_ends)
+    command = [sys.executable, "-c", STORE_OF_FIRST]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        port = int(first.stdout.readline())
+        with pytest.raises(RuntimeError) as raised:
+            dist.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=1, world_size=2)
+    assert f"process 0 on host {socket.gethostname()}, which kept the store, has ended" in str(raised.value)
+    assert not dist.is_initialized()
