@@ -17,18 +17,18 @@ from rushlight.backend.onednn.register import install
 
 needs_onednn = pytest.mark.skipif(not onednn.available(), reason=onednn.reason_unavailable() or "oneDNN")
 install()
-norms, scores, smooth, activation, special, products, convolutions, means, adaptive = (
+norms, scores, smooth, rectifiers, special, products, convolutions, means, adaptive = (
     import_module(f"rushlight.ops.{name}")  # functions of the same name hide some of these modules
     for name in [
-        "normalize",
-        "softmax",
-        "smooth",
-        "activation",
+        "nn.normalize",
+        "nn.softmax",
+        "nn.smooth",
+        "nn.rectifiers",
         "special",
-        "matmul",
-        "conv",
-        "avg_pool",
-        "adaptive_pool",
+        "product.matmul",
+        "spatial.conv",
+        "spatial.avg_pool",
+        "spatial.adaptive_pool",
     ]
 )
 
@@ -283,9 +283,9 @@ FUNCTIONS = {
     "gelu, tanh": (smooth._gelu, smooth._gelu_backward, ("tanh",)),
     "silu": (smooth._silu, smooth._silu_backward, ()),
     "sigmoid": (special.sigmoid, None, ()),
-    "leaky_relu": (activation._leaky_relu, activation._sloped, (0.2,)),
-    "leaky_relu, steep": (activation._leaky_relu, activation._sloped, (1.5,)),
-    "leaky_relu, negative": (activation._leaky_relu, activation._sloped, (-0.5,)),
+    "leaky_relu": (rectifiers._leaky_relu, rectifiers._sloped, (0.2,)),
+    "leaky_relu, steep": (rectifiers._leaky_relu, rectifiers._sloped, (1.5,)),
+    "leaky_relu, negative": (rectifiers._leaky_relu, rectifiers._sloped, (-0.5,)),
 }
 functions = pytest.mark.parametrize(("forward", "backward", "rest"), FUNCTIONS.values(), ids=FUNCTIONS)
 
@@ -331,7 +331,7 @@ def test_functions_of_extreme_numbers(forward, backward, rest):
         np.nan,
     ]
     x = np.array(numbers, np.float32).repeat(900)
-    sloped = backward is activation._sloped
+    sloped = backward is rectifiers._sloped
     for operator, inputs in ((forward, (x,)), (backward, (np.ones_like(x), x))):
         if operator is None:
             continue
