@@ -51,7 +51,9 @@ def test_pickle_with_an_older_path_loads():
 
 SPLIT = {  # files that are several now, and functions that pickles find in them
     "nn.functional.loss": ["huber_loss", "cross_entropy"],
+    "ops.activation": ["relu", "threshold"],
     "ops.comparison": ["eq"],
+    "ops.nn.activation": ["leaky_relu", "rrelu", "selu"],
     "ops.pointwise.comparison": ["clamp"],
     "ops.create": ["zeros"],
     "ops.shape.create": ["tensor"],
