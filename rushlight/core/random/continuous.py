@@ -17,7 +17,7 @@ import numpy as np
 from ..dispatch.extension_points import random_normals, random_uniforms
 from . import boxmuller
 from .ahead import MOST, standard_normals
-from .layout import FLOATING, cast, count, mantissa, require, torch_name
+from .layout import FLOATING, cast, count, mantissa, name_of, require, torch_name
 from .libm import fma, libm
 from .mersenne import Generator, resolve
 
@@ -300,7 +300,7 @@ def exponential(gen: Generator | None, shape: Any, dtype: Any, lambd: float = 1.
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     if n == 0:
         return np.empty(shape, dtype)
-    if dtype.name not in FLOATING:
+    if name_of(dtype) not in FLOATING:
         raise RuntimeError(
             "Exponential distribution is a continuous probability distribution. dtype must be a floating point but "
             f"you specified {torch_name(dtype)}"
@@ -315,7 +315,7 @@ def cauchy(gen: Generator | None, shape: Any, dtype: Any, median: float = 0.0, s
     dtype, (shape, n) = np.dtype(dtype), count(shape)
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-    if dtype.name not in FLOATING:
+    if name_of(dtype) not in FLOATING:
         raise RuntimeError(
             "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you "
             f"specified {torch_name(dtype)}"
@@ -327,6 +327,8 @@ def cauchy(gen: Generator | None, shape: Any, dtype: Any, median: float = 0.0, s
 
 
 def _narrow(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    if dtype == np.float64:
+        return values
     with np.errstate(over="ignore"):
         return cast(values, dtype)
 
@@ -355,10 +357,10 @@ def _check_bounds(dtype: np.dtype, low: float, high: float) -> None:
 
 def largest(dtype: np.dtype) -> float:
     """The largest finite number of a floating type."""
-    if dtype.name == "bfloat16":
+    if name_of(dtype) == "bfloat16":
         return (2.0 - 2.0 ** (1 - mantissa(dtype))) * 2.0**127
     return float(np.finfo(dtype).max)
 
 
 def _c_name(dtype: np.dtype) -> str:
-    return {"float32": "float", "float64": "double"}.get(dtype.name, f"c10::{torch_name(dtype)}")
+    return {"float32": "float", "float64": "double"}.get(name_of(dtype), f"c10::{torch_name(dtype)}")

@@ -11,7 +11,7 @@ import numpy as np
 from ..dispatch.extension_points import random_trials
 from ..tensor.casting import dense_like
 from .continuous import canonical32, canonical64, exponential, uniform64
-from .layout import FLOATING, NUMBERS, NUMBERS_OR_BOOL, cast, count, require, store, torch_name
+from .layout import FLOATING, NUMBERS, NUMBERS_OR_BOOL, cast, count, name_of, require, store, torch_name
 from .libm import libm
 from .mersenne import WORDS, Generator, resolve
 
@@ -85,12 +85,13 @@ def bernoulli_of(gen: Generator | None, p: np.ndarray, dtype: Any = None, shape:
     """
     dtype = p.dtype if dtype is None else np.dtype(dtype)
     shape, n = count(p.shape if shape is None else shape)
-    p = np.broadcast_to(p, shape)
+    if p.shape != shape:
+        p = np.broadcast_to(p, shape)
     if n == 0:
         return np.empty(shape, dtype)
     require(dtype, NUMBERS_OR_BOOL, "bernoulli_tensor_cpu_self_")
     require(p.dtype, FLOATING, "bernoulli_tensor_cpu_p_")
-    if not ((p >= 0) & (p <= 1)).all():
+    if not (np.minimum.reduce(p, None) >= 0 and np.maximum.reduce(p, None) <= 1):  # nan is neither
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     gen = resolve(gen)
     if p.dtype == np.float64:
@@ -168,7 +169,7 @@ def _with_replacement(gen: Generator, p: np.ndarray, num_samples: int) -> np.nda
 def _check_multinomial(p: np.ndarray, num_samples: int, replacement: bool) -> None:
     if p.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
-    if p.dtype.name not in FLOATING:
+    if name_of(p.dtype) not in FLOATING:
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {torch_name(p.dtype)}")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")

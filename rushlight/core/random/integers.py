@@ -9,7 +9,19 @@ import numpy as np
 from ..dispatch.extension_points import random_order
 from ..warn import warn
 from .continuous import largest
-from .layout import FLOATING, INTEGRAL, NUMBERS, NUMBERS_OR_BOOL, UNSIGNED, cast, count, mantissa, require, torch_name
+from .layout import (
+    FLOATING,
+    INTEGRAL,
+    NUMBERS,
+    NUMBERS_OR_BOOL,
+    UNSIGNED,
+    cast,
+    count,
+    mantissa,
+    name_of,
+    require,
+    torch_name,
+)
 from .mersenne import Generator, resolve
 
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
@@ -84,11 +96,11 @@ def _unbounded(gen: Generator | None, shape: tuple[int, ...], n: int, dtype: np.
         return np.empty(shape, dtype)
     require(dtype, NUMBERS_OR_BOOL, "random_kernel_cpu")
     gen = resolve(gen)
-    if dtype.name == "bool":
+    if name_of(dtype) == "bool":
         span = 2
     else:
-        span = 2 ** mantissa(dtype) + 1 if dtype.name in FLOATING else int(np.iinfo(dtype).max) + 1
-    wide = dtype.name in ("int64", "float64")
+        span = 2 ** mantissa(dtype) + 1 if name_of(dtype) in FLOATING else int(np.iinfo(dtype).max) + 1
+    wide = name_of(dtype) in ("int64", "float64")
     if n == 1 and wide:  # a seed for a DataLoader's workers: without an array of words
         return np.array(gen.random64() % span, dtype).reshape(shape)
     with gen.lock:
@@ -102,7 +114,7 @@ def _full_range(gen: Generator | None, shape: tuple[int, ...], n: int, dtype: np
         return np.empty(shape, dtype)
     kernel = "random_full_64_bits_range_kernel_cpu"
     require(dtype, NUMBERS - {"float16"}, kernel)
-    if dtype.name not in ("int64", "float64", "float32", "bfloat16"):
+    if name_of(dtype) not in ("int64", "float64", "float32", "bfloat16"):
         raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
     gen = resolve(gen)
     with gen.lock:
@@ -115,8 +127,8 @@ def _full_range(gen: Generator | None, shape: tuple[int, ...], n: int, dtype: np
 
 def _range(dtype: np.dtype, low: int, high: int | None) -> tuple[int, int]:
     """The first value and the number of values, after torch's checks."""
-    floating = dtype.name in FLOATING
-    if not floating and dtype.name not in INTEGRAL | UNSIGNED | {"bool"}:
+    floating = name_of(dtype) in FLOATING
+    if not floating and name_of(dtype) not in INTEGRAL | UNSIGNED | {"bool"}:
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     if high is not None:
         if not low < high:
@@ -137,29 +149,29 @@ def _range(dtype: np.dtype, low: int, high: int | None) -> tuple[int, int]:
                 f"got from={low} > to_inc={last}"
             )
     else:
-        last = 1 if dtype.name == "bool" else min(int(np.iinfo(dtype).max), INT64_MAX)
+        last = 1 if name_of(dtype) == "bool" else min(int(np.iinfo(dtype).max), INT64_MAX)
     _check_range(dtype, low, last)
     return low, last - low + 1
 
 
 def _check_range(dtype: np.dtype, low: int, last: int) -> None:
-    if dtype.name in FLOATING:
+    if name_of(dtype) in FLOATING:
         minimum, maximum = -largest(dtype), largest(dtype)
-    elif dtype.name == "bool":
+    elif name_of(dtype) == "bool":
         minimum, maximum = 0, 1
     else:
         minimum, maximum = np.iinfo(dtype).min, min(int(np.iinfo(dtype).max), INT64_MAX)
     for name, value in (("from", low), ("to - 1", last)):
         if not minimum <= value <= maximum:
-            raise RuntimeError(f"{name} is out of bounds for {_C_NAMES[dtype.name]}")
-    if dtype.name not in FLOATING:
+            raise RuntimeError(f"{name} is out of bounds for {_C_NAMES[name_of(dtype)]}")
+    if name_of(dtype) not in FLOATING:
         return
     digits = mantissa(dtype)
     for name, value in (("from", low), ("to - 1", last)):
         if abs(value) > 1 << digits:
             warn(
                 f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
-                f"{_C_NAMES[dtype.name]} can support discrete uniform distribution only within this range. This "
+                f"{_C_NAMES[name_of(dtype)]} can support discrete uniform distribution only within this range. This "
                 "warning will become an error in version 1.7 release, please fix the code in advance",
             )
 
@@ -266,13 +278,13 @@ def _wide_permutation(gen: Generator, n: int, strip: int = 1 << 20) -> np.ndarra
 
 
 def _check_permutation(n: int, dtype: np.dtype) -> None:
-    if dtype.name in ("float16", "float32", "float64"):
+    if name_of(dtype) in ("float16", "float32", "float64"):
         digits = mantissa(dtype)
         if n > (1 << digits) + 1:
             limit = "2049" if digits == 11 else f"2^{digits}+1"
             raise RuntimeError(f"n cannot be greater than {limit} for {torch_name(dtype)} type.")
-    elif dtype.name in INTEGRAL and n > 0 and not _converts(n, dtype):
-        raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
+    elif name_of(dtype) in INTEGRAL and n > 0 and not _converts(n, dtype):
+        raise RuntimeError(f"value cannot be converted to type {name_of(dtype)}_t without overflow")
 
 
 def _converts(n: int, dtype: np.dtype) -> bool:

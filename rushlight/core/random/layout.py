@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -26,29 +27,35 @@ def count(shape: Any) -> tuple[tuple[int, ...], int]:
     return shape, prod(shape)
 
 
+@cache
+def name_of(dtype: np.dtype) -> str:
+    """NumPy's name of an element type, which NumPy makes anew each time, in 4 us."""
+    return dtype.name
+
+
 def mantissa(dtype: np.dtype) -> int:
     """The significant bits of a floating type, the hidden one included."""
-    return _MANTISSA[dtype.name]
+    return _MANTISSA[name_of(dtype)]
 
 
 def torch_name(dtype: np.dtype) -> str:
     """What torch's messages call an element type."""
-    return _NAMES.get(dtype.name, dtype.name)
+    return _NAMES.get(name_of(dtype), name_of(dtype))
 
 
 def require(dtype: np.dtype, allowed: frozenset[str], kernel: str) -> None:
     """Raise torch's error for an element type that a kernel lacks."""
     if dtype.num < 256 and dtype.kind == "f" and allowed is FLOATING:
-        return  # dtype.name takes a microsecond
-    if dtype.name not in allowed:
+        return
+    if name_of(dtype) not in allowed:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(dtype)}'")
 
 
 def cast(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Values as C++ converts them: to a 16-bit float by way of float32, so with two roundings."""
-    if dtype.itemsize == 2 and dtype.name in FLOATING:
+    if dtype.itemsize == 2 and name_of(dtype) in FLOATING:
         values = values.astype(np.float32, copy=False)
-    elif dtype.name in INTEGRAL and values.dtype.kind == "f":
+    elif name_of(dtype) in INTEGRAL and values.dtype.kind == "f":
         values = values.astype(np.int64)
     return values.astype(dtype, copy=False)
 
