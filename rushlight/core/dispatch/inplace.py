@@ -21,6 +21,7 @@ from ..device import conjugated
 from ..device.buffer import Buffer, as_array, outline_of
 from ..device.conjugated import elements_of
 from ..tensor import dtype as dtypes
+from ..tensor.casting import copy_into
 from ..tensor.channels_last import follow_channels
 from ..tensor.column_order import return_columns
 from ..tensor.node import Leaf, Node, Output, show_as
@@ -289,10 +290,12 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
             for t in others:
                 if isinstance(t, Tensor):
                     check_disjoint(self._array, t._array)
-        compute = _compute_in_order if shares_places(outline_of(self._array)) else _compute
+        own = self._array
+        is_dense = type(own) is np.ndarray and own.flags.forc  # looked at first: it is so nearly always
+        compute = _compute if is_dense or not shares_places(outline_of(own)) else _compute_in_order
         for t in others:
             shares = isinstance(t, Tensor) and _is_view_of(t, self)
-            if shares and (is_read_again(self._array, t._array) or record.places is not None):
+            if shares and (is_read_again(own, t._array) or record.places is not None):
                 compute = _compute_in_order
         r = compute(record, arrays, metadata, self._array)
     except NoArray as error:
@@ -307,7 +310,10 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     if r is not self._array:
         r = as_array(r)
         _check_stored(self._array, r)
-        store(self._array, r)
+        if is_dense and type(r) is np.ndarray:
+            copy_into(self._array, r)
+        else:
+            store(self._array, r)
     s = storage_of(self)
     s.wrote(state.writer or user_line(2))
     if recording:

@@ -78,7 +78,8 @@ def is_read_again(out: np.ndarray, x: np.ndarray) -> bool:
 
 def check_disjoint(out: np.ndarray, x: np.ndarray) -> None:
     """Raise RuntimeError where torch sees that `x` is in the memory that is written: both are dense, or one and the same."""
-    out, x = outline_of(out), outline_of(x)
+    if type(out) is not np.ndarray or type(x) is not np.ndarray:
+        out, x = outline_of(out), outline_of(x)
     if out is x or (
         isinstance(x, np.ndarray) and np.may_share_memory(out, x) and x.size and _is_dense(out) and _is_dense(x)
     ):

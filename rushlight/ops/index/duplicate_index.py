@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dispatch.extension_points import combine_repeated
-from ..pointwise.checks import lies_within
+from ..pointwise.checks import extremes
 
 __all__ = ["add_at", "combine_at"]
 
@@ -29,15 +29,15 @@ UFUNCS = {
 _WIDE = 512  # from as many elements on, a row is added by a call of its own
 
 
-def add_at(out: np.ndarray, where: tuple, values: Any) -> None:
+def add_at(out: np.ndarray, where: tuple, values: Any, is_checked: bool = False) -> None:
     """out[where] += values, in which repeated places count each time."""
-    combine_at(np.add, out, where, values)
+    combine_at(np.add, out, where, values, is_checked)
 
 
-def combine_at(how: Any, out: np.ndarray, where: tuple, values: Any) -> None:
+def combine_at(how: Any, out: np.ndarray, where: tuple, values: Any, is_checked: bool = False) -> None:
     """out[where] = how(out[where], values), one place after the other; `how` is a ufunc of two operands.
 
-    Raises IndexError for places outside.
+    is_checked: whether all places are known to be in [0, n). Raises IndexError for places outside.
     """
     values = np.asarray(values, out.dtype)
     if len(where) == 1 and isinstance(where[0], np.ndarray) and where[0].dtype.kind == "b":
@@ -52,22 +52,30 @@ def combine_at(how: Any, out: np.ndarray, where: tuple, values: Any) -> None:
         if whole is not out and not np.shares_memory(whole, out):
             out[...] = whole
         return
-    rows = _row_numbers(where, out.shape)
+    rows = _row_numbers(where, out.shape, is_checked)
     rest = out.shape[len(where) :]
-    values = np.broadcast_to(values, (*rows.shape, *rest))
+    if values.shape != (*rows.shape, *rest):
+        values = np.broadcast_to(values, (*rows.shape, *rest))
     if not values.size:
         return
-    _combine_rows(how, whole.reshape(-1, *rest), rows.reshape(-1), values.reshape(rows.size, -1))
+    if rest:
+        _combine_rows(how, whole.reshape(-1, *rest), rows.reshape(-1), values.reshape(rows.size, -1))
+    else:
+        how.at(whole.reshape(-1), rows.reshape(-1), values.reshape(-1))
     if whole is not out and not np.shares_memory(whole, out):
         out[...] = whole
 
 
-def _row_numbers(where: tuple, shape: tuple[int, ...]) -> np.ndarray:
-    rows: Any = np.intp(0)
+def _row_numbers(where: tuple, shape: tuple[int, ...], is_checked: bool) -> np.ndarray:
+    rows: Any = None
     for w, n in zip(where, shape, strict=False):
-        if not lies_within(w, -n, n):
-            raise IndexError(f"index out of bounds for a dimension of size {n}")
-        rows = rows * n + np.where(w < 0, w + n, w)
+        if w.size and not is_checked:
+            smallest, largest = extremes(w)
+            if smallest < -n or largest >= n:
+                raise IndexError(f"index out of bounds for a dimension of size {n}")
+            if smallest < 0:
+                w = np.where(w < 0, w + n, w)
+        rows = w if rows is None else rows * n + w
     return np.asarray(rows, np.intp)
 
 

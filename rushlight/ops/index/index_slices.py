@@ -110,7 +110,7 @@ def _index_add(input, index, source, /, dim, alpha):
     source = source if alpha == 1 else source * source.dtype.type(exact(alpha, source.dtype))
     if not input.ndim:
         return out + source.reshape(-1).sum(dtype=source.dtype)
-    add_at(np.moveaxis(out, d, 0), (where,), np.moveaxis(source, d, 0) if source.ndim else source.reshape(1))
+    add_at(out.swapaxes(d, 0), (where,), source.swapaxes(d, 0) if source.ndim else source.reshape(1))
     return out
 
 

@@ -82,7 +82,7 @@ def _check_gather(name: str, input: np.ndarray, index: np.ndarray, dim: int) -> 
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as {'input' if name == 'gather' else 'self'} tensor"
         )
-    for k in range(min(index.ndim, input.ndim)):
+    for k in range(min(index.ndim, input.ndim)) if index.shape != input.shape else ():
         if k != d and index.shape[k] > input.shape[k] and index.size:
             if name != "gather":
                 raise _too_large(input, index, d)
@@ -167,15 +167,19 @@ def _scatter_parts(name: str, input: np.ndarray, index: np.ndarray, src: np.ndar
     if src.dtype != input.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
     d = wrap_dim(dim, input.ndim)
+    is_whole = src.shape == index.shape and src.ndim > 0
     if src.ndim and index.ndim == input.ndim == src.ndim:
-        beyond_self = any(n > input.shape[k] for k, n in enumerate(index.shape) if k != d)
-        if index.size and (beyond_self or any(n > m for n, m in zip(index.shape, src.shape, strict=True))):
+        beyond_self = index.shape != input.shape and any(
+            n > input.shape[k] for k, n in enumerate(index.shape) if k != d
+        )
+        beyond_src = not is_whole and any(n > m for n, m in zip(index.shape, src.shape, strict=True))
+        if index.size and (beyond_self or beyond_src):
             raise _too_large(input, index, d, src)
     _check_gather(name, input, index, dim)
     out = input.copy()
     flat = out if out.ndim else out.reshape(1)
     index = index if index.ndim else index.reshape(1)
-    if src.ndim:
+    if src.ndim and not is_whole:
         for k in range(index.ndim):
             if index.shape[k] > src.shape[k]:
                 raise RuntimeError(
@@ -243,7 +247,7 @@ def _scatter_add(input, index, src, /, dim):
         return input.copy()
     _check_source(input, index, src, dim)
     out, flat, where, src = _scatter_parts("scatter_add", input, index, src, dim)
-    add_at(flat, where, src)
+    add_at(flat, where, src, is_checked=True)
     return out
 
 
@@ -335,9 +339,9 @@ def _scatter_reduced(input, index, src, /, dim, reduce):
         return input.copy()
     out, flat, where, values = _scatter_parts("scatter", input, index, src, dim)
     if reduce == "add":
-        add_at(flat, where, values)
+        add_at(flat, where, values, is_checked=True)
     else:
-        combine_at(np.multiply, flat, where, values)
+        combine_at(np.multiply, flat, where, values, is_checked=True)
     return out
 
 

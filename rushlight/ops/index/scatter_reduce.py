@@ -36,11 +36,11 @@ def _scatter_reduce(input, index, src, /, dim, reduce, include_self):
     out, flat, where, src = _scatter_parts("scatter_reduce", input, index, src, dim)
     if not include_self:
         flat[where] = _identity(reduce, flat.dtype)
-    combine_at(UFUNCS[reduce], flat, where, src)
+    combine_at(UFUNCS[reduce], flat, where, src, is_checked=True)
     if reduce == "mean":
         shape = flat.shape if len(where) == flat.ndim else (flat.shape[0], *(1,) * (flat.ndim - 1))
         counts = np.full(shape, int(include_self), np.int64, like=flat)
-        add_at(counts, where, 1)
+        add_at(counts, where, 1, is_checked=True)
         np.maximum(counts, 1, out=counts)
         flat[...] = flat // counts if flat.dtype.kind in "iu" else flat / counts.astype(flat.dtype)
     return out

@@ -94,9 +94,9 @@ def _scan(input, factor, /, dim):
     """y[k] = input[k] + factor[k] * y[k - 1] along `dim`."""
     r = np.empty(input.shape, input.dtype, like=input)
     to, source, by = (
-        np.moveaxis(r, dim, 0),
-        np.moveaxis(input, dim, 0),
-        np.moveaxis(factor, dim, 0),
+        r.swapaxes(dim, 0),
+        input.swapaxes(dim, 0),
+        factor.swapaxes(dim, 0),
     )
     to[0] = source[0]
     for k in range(1, len(to)):

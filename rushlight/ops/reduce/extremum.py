@@ -16,7 +16,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ..index.duplicate_index import add_at
-from ..pointwise.building_blocks import dense, zero_where
+from ..pointwise.building_blocks import dense, elements_along, zero_where
 from ..pointwise.choice import maximum, minimum
 from .reduction import axes_of, axis_tuple, keep_dims
 
@@ -47,7 +47,7 @@ def take_along(input, index, /, dim, keepdim):
     """The elements at the places `index` along `dim`."""
     if not input.ndim:
         return input.copy()
-    r = np.take_along_axis(input, index if keepdim else np.expand_dims(index, dim), dim)
+    r = elements_along(input, index if keepdim else np.expand_dims(index, dim), dim)
     return r if keepdim else r.squeeze(dim)
 
 
@@ -58,7 +58,7 @@ def _(g, index, input_shape, dim, keepdim):
 
 def picked(array, index, dim, keepdim):
     """Kernel of a selection: the elements of `array` at `index` (which has dimension `dim`), and the index."""
-    values = np.take_along_axis(array, index, dim)
+    values = elements_along(array, index, dim)
     return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
 
 

@@ -17,7 +17,7 @@ from ...core.tensor.casting import cast, dense_like
 from ...core.tensor.node import show_as, shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
-from ..pointwise.building_blocks import F32, add_reduce, zero_where
+from ..pointwise.building_blocks import F32, add_reduce, elements_along, zero_where
 from ..pointwise.checks import refuse
 from .extremum import picked, put_along, selection_rule
 from .reduction import accept_numpy
@@ -89,7 +89,7 @@ def _sort(input, /, dim, descending):
         _refuse_complex(input)
         return input.copy(), np.zeros((), I64)
     index = np.ascontiguousarray(_order(input, d, descending))
-    values = np.take_along_axis(input, index, d)
+    values = elements_along(input, index, d)
     if not input.flags.c_contiguous:
         return _in_order_of(values, input), _in_order_of(index, input)
     return values, index
@@ -186,11 +186,11 @@ def _top_order(a, k, dim, largest):
     n = a.shape[dim]
     chosen = None
     if type(a) is np.ndarray and a.size >= _FEW and 0 < k <= n // 8 and a.dtype.kind in "fiu" and a.dtype.itemsize > 2:
-        chosen = _chosen(np.moveaxis(a, dim, -1), k, largest)
+        chosen = _chosen(a.swapaxes(dim, -1), k, largest)
     if chosen is None:
         return _order(a, dim, largest)[(*(slice(None),) * dim, slice(k))]
-    chosen = np.moveaxis(chosen, -1, dim)
-    return np.take_along_axis(chosen, _order(np.take_along_axis(a, chosen, dim), dim, largest), dim)
+    chosen = chosen.swapaxes(-1, dim)
+    return elements_along(chosen, _order(elements_along(a, chosen, dim), dim, largest), dim)
 
 
 def _chosen(a, k, largest):
@@ -230,7 +230,7 @@ def topk(input, /, k, dim=-1, largest=True, sorted=True):
     if not input.ndim:
         return input.copy(), np.zeros((), I64)
     index = np.ascontiguousarray(_top_order(input, k, d, largest), like=input)
-    return np.take_along_axis(input, index, d), index
+    return elements_along(input, index, d), index
 
 
 @topk.vjp
@@ -243,7 +243,7 @@ def _select_ranked(a, rank, dim, keepdim):
     index = _ranked(a, rank, dim)
     if index is None:
         order = _order(a, dim, False)
-        index = np.take(order, [rank], dim) if isinstance(rank, int) else np.take_along_axis(order, rank, dim)
+        index = np.take(order, [rank], dim) if isinstance(rank, int) else elements_along(order, rank, dim)
     return picked(a, np.ascontiguousarray(index), dim, keepdim)
 
 
@@ -426,14 +426,14 @@ def mode(input, /, dim=-1, keepdim=False):
     if input.shape[d] == 0:
         raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
     order = _order(input, d, False)
-    a = np.moveaxis(np.take_along_axis(input, order, d), d, -1)
+    a = np.moveaxis(elements_along(input, order, d), d, -1)
     n = a.shape[-1]
     new = np.ones(a.shape, bool)
     new[..., 1:] = a[..., 1:] != a[..., :-1]
     start = np.maximum.accumulate(np.where(new, np.arange(n), 0), -1)
     run = np.arange(n) - start  # how many equal elements are before each one
     last = np.argmax(run, -1, keepdims=True)
-    index = np.take_along_axis(order, np.moveaxis(last, -1, d), d)
+    index = elements_along(order, np.moveaxis(last, -1, d), d)
     return picked(input, np.ascontiguousarray(index), d, keepdim)
 
 

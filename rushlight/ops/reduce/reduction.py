@@ -503,7 +503,7 @@ def _product_of_others(x, dim):
 def shifted(input, /, dim, step, fill):
     """`input` moved by one place along `dim` (step 1 or -1), with `fill` in the place that is left."""
     r = np.empty_like(input, order="C")
-    to, source = np.moveaxis(r, dim, 0), np.moveaxis(input, dim, 0)
+    to, source = r.swapaxes(dim, 0), input.swapaxes(dim, 0)
     if step == 1:
         to[1:], to[:1] = source[:-1], fill
     else:

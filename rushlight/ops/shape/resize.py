@@ -100,7 +100,7 @@ def _pad_backward(g, input, /, pad, mode):
 def _add_along(g, where, axis, n):
     """Zeros of n entries along `axis` with the slices of g added at `where`."""
     out = np.zeros((*g.shape[:axis], n, *g.shape[axis + 1 :]), g.dtype, like=g)
-    to, source = np.moveaxis(out, axis, 0), np.moveaxis(g, axis, 0)
+    to, source = out.swapaxes(axis, 0), g.swapaxes(axis, 0)
     for k, i in enumerate(where):
         to[i] += source[k]
     return out
