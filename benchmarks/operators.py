@@ -1,4 +1,7 @@
-"""`python -m benchmarks operators`: the most used operators against torch, at three sizes, forward and with gradients."""
+"""`python -m benchmarks operators`: the most used operators against torch, at three sizes, forward and with gradients.
+
+Times are those of a loop's later steps: each case first runs for `_WARM` seconds, in which what is called often becomes a program.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from pathlib import Path
 
 from .operator_cases import SIZES, names
 from .paired import Runner, compare, need_torch, ratio
+
+_WARM = 0.1
 
 
 @dataclass
@@ -67,7 +72,7 @@ def main(
 def _measured(runners: list[Runner], family: str, name: str, size: int, gradients: bool) -> Row | None:
     case = f"{name}/{size}" + "+g" * gradients
     try:
-        times = compare(runners, case, seconds=0.004, pairs=5)
+        times = compare(runners, case, seconds=0.004, pairs=5, warm=_WARM)
     except RuntimeError as error:  # the other cases still count; the summary says how many did not run
         print(f"{case}: {error}")
         return None

@@ -114,10 +114,12 @@ def _load(library: str):
     return importlib.import_module(library)
 
 
-def compare(runners: list[Runner], case: str, seconds: float = 0.05, pairs: int = 7) -> dict[str, list[float]]:
-    """Seconds per call of `case` for each runner, `pairs` values taken turn by turn after a warm-up."""
+def compare(
+    runners: list[Runner], case: str, seconds: float = 0.05, pairs: int = 7, warm: float = 0.0
+) -> dict[str, list[float]]:
+    """Seconds per call of `case` for each runner, `pairs` values taken turn by turn after a warm-up of `warm` seconds and more."""
     for r in runners:
-        r.time(case, 2)
+        r.time(case, max(2, int(warm / max(r.time(case, 2), 1e-6))))
     once = max(r.time(case, 5) for r in runners)
     repeats = max(1, int(seconds / once))
     times: dict[str, list[float]] = {r.name: [] for r in runners}

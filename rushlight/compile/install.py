@@ -22,6 +22,7 @@ from ..core.garbage import collection_paused
 from ..core.jit_switch import jit
 from ..core.random.continuous import normals_by_numpy
 from ..core.random.mersenne import WORDS, blocks_by_numpy
+from ..ops.pointwise.building_blocks import LEAST_COUNTED
 from ..ops.pointwise.fused_loops import FUSED_LOOPS
 from ..ops.spatial.adaptive_pool import _adaptive_avg_2d
 from ..ops.spatial.avg_pool import avg_pool_2d
@@ -201,13 +202,13 @@ def _run_large(record: Op, *arguments: Any, **keywords: Any) -> Any:
 
     Those of an operator that waits longer for a program count for less, and the other way round.
     """
-    if not _work.keeps_freed:
+    size = max(LEAST_COUNTED, next(a.size for a in arguments if type(a) is ndarray))
+    if not _work.keeps_freed and size > LEAST_COUNTED:
         from .runtime.heap import keep_freed
 
         _work.keeps_freed = True
         keep_freed()
     if _work.left > 0 or not jit.on:
-        size = next(a.size for a in arguments if type(a) is ndarray)
         _work.left -= size * 10_000_000 // record.jit_warmup
         return record.kernel(*arguments, **keywords)
     from .jit import eager

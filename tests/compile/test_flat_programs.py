@@ -242,3 +242,20 @@ def test_rows_without_vectors():
     by_name = {r.name: r.jit_min_elements for r in ROWS}
     assert by_name["sinh"] == (LARGE_ROW if vectors else 4096)
     assert by_name["acos"] == (NEVER if vectors else 4096)
+
+
+@pytest.mark.parametrize("name", ["erfinv", "digamma"])
+def test_calls_of_few_elements_become_programs_where_each_takes_many_steps(name, monkeypatch):
+    monkeypatch.setattr(flat, "WARMUP", 5)
+    record = next(r for r in ROWS if r.name == name)
+    a = np.linspace(0.1, 0.9, 64, dtype=np.float32)
+    expected = by_kernel(record, (a,))
+    for call in range(100):
+        assert not flat._state.programs, f"a program after {call} calls of 64 elements: it cannot have paid"
+        if call * 4096 * flat.WARMUP >= record.jit_warmup - 4096 * flat.WARMUP:
+            break
+        eager.run(record, (a,), {})
+    for _ in range(3):
+        eager.run(record, (a,), {})
+    assert [key[0] for key in flat._state.programs] == [name]
+    np.testing.assert_allclose(eager.run(record, (a,), {}), expected, rtol=2e-6)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...backend.onednn.address import address
-from ...backend.onednn.threads import settled_threads
 from ...core import poison
 from ...core.dispatch.op import Op
+from ...ops.pointwise.building_blocks import LEAST_COUNTED
 from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Loop, Nest, Ref, Value
 from ..lower.eager.flat import LENGTH, emitted
@@ -66,7 +66,7 @@ def consider(
     if key in _state.refused:
         return False
     size = results.size if type(results) is np.ndarray else record.jit_warmup
-    if _route.is_due(key, size, record.jit_warmup // WARMUP):
+    if _route.is_due(key, max(LEAST_COUNTED, size), record.jit_warmup // WARMUP):
         _route.make(key, lambda: _Program(record, arguments, keywords, results), lambda: record.name)
     return record.kind != "general" or key in _state.programs
 
@@ -122,7 +122,6 @@ class _Program(Entry):
         arrays = [*arguments, out]
         for i, dtype in self._numbers:
             arrays[i] = np.array(arrays[i], dtype)
-        settled_threads()
         self._flat.run(out.size, [address(arrays[i]) for i in self._takes])
         return out
 

@@ -15,7 +15,7 @@ from .building_blocks import CHUNK
 
 __all__ = ["FUSED_LOOPS", "LARGE", "FusedLoop"]
 
-LARGE = CHUNK  # elements: the pieces that kernels work in are no more
+LARGE = 1 << 12  # elements: below it the passes take less time than the call of a loop
 FUSED_LOOPS: dict[str, FusedLoop] = {}
 
 

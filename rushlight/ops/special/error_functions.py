@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from ...core.dispatch.op import unary
-from ..pointwise.building_blocks import DEAR, F32, SOME, in_chunks, in_memory_order, pieced
+from ..pointwise.building_blocks import ANY, DEAR, F32, SOME, in_chunks, in_memory_order, pieced
 from . import special_tables as tables
 from .series import chebyshev, in_double, polynomial
 
@@ -182,7 +182,7 @@ erfinv = unary(
     >>> erfinv(tensor([0.0, 0.5, 1.0]))
     tensor([0.0000, 0.4769,    inf])
     """,
-    jit_min_elements=SOME,
+    jit_min_elements=ANY,
     jit_warmup=DEAR,
 )
 _erfcx = unary(

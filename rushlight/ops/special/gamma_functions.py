@@ -12,7 +12,7 @@ from ...core.dispatch.scalars import python_number
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
-from ..pointwise.building_blocks import DEAR, F32, F64, SOME, in_order_of, in_shared_order
+from ..pointwise.building_blocks import ANY, DEAR, F32, F64, SOME, in_order_of, in_shared_order
 from .series import as_float, in_double
 
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
@@ -127,7 +127,7 @@ digamma = unary(
     >>> digamma(tensor([1.0, 2.0]))
     tensor([-0.5772,  0.4228])
     """,
-    jit_min_elements=SOME,
+    jit_min_elements=ANY,
     jit_warmup=DEAR,
 )
 
@@ -139,14 +139,21 @@ def polygamma_of(x, n):
 
 
 def _trigamma(x):
-    """By reflection below 1/2. The sine of pi x is rounded as torch rounds it, so that the poles have its large numbers."""
-    work = x.dtype.type if x.dtype.itemsize > 2 else np.float32
-    sine = np.sin(work(math.pi) * x.astype(work)).astype(F64)
-    x, d = x.astype(F64), x.dtype
+    """By six steps up and torch's short series, in torch's precision; by reflection below 1/2."""
+    d = x.dtype
+    one = F32.type if d.itemsize < 8 else F64.type
+    x, pi = x.astype(one, copy=False), one(math.pi)
     reflect = x < 0.5
+    sine = np.sin(pi * x)
     z = np.where(reflect, 1 - x, x)
-    right = zeta_of(np.full(z.shape, 2.0), z)
-    return np.where(reflect, (math.pi / sine) ** 2 - right, right).astype(d)
+    total = np.where(reflect, -(pi * pi) / (sine * sine), one(0))
+    for _ in range(6):
+        total = total + 1 / (z * z)
+        z = z + 1
+    inverse = 1 / (z * z)
+    tail = one(1 / 6) - inverse * (one(1 / 30) - inverse * one(1 / 42))
+    total = total + (1 + 1 / (2 * z) + inverse * tail) / z
+    return np.where(reflect, -total, total).astype(d, copy=False)
 
 
 @in_shared_order
@@ -168,7 +175,7 @@ def _from_zeta(x, n):
     return sign * math.gamma(n + 1.0) * _torchs_zeta(np.full(x.shape, n + 1.0), x)
 
 
-@primitive(public=False, name="polygamma")
+@primitive(public=False, name="polygamma", jit_min_elements=ANY, jit_warmup=DEAR)
 def _polygamma(input, /, n):
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")

@@ -13,6 +13,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ....backend.onednn.threads import settled_threads
 from ....core.locks import made_once
 from ...ir.graph import Nest
 from ..llvm import engine, nest, parallel
@@ -40,7 +41,10 @@ class Flat:
         """Run it over `count` elements of the arrays at these addresses, on the threads that OpenMP would use."""
         units = -(-count // self.block)
         work = units * self.unit_ns
-        pieces = min(units, int(work / _PIECE_NS)) if work >= _PARALLEL_NS else 1
+        pieces = 1
+        if work >= _PARALLEL_NS:
+            settled_threads()
+            pieces = min(units, int(work / _PIECE_NS))
         _share()(self._address, self._arguments(0, count, *addresses), units, 1, pieces)
 
 
