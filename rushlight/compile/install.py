@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
+from ..core.determinism import mode
 from ..core.dispatch import extension_points
 from ..core.dispatch.op import JIT_CANDIDATES
 from ..core.garbage import collection_paused
 from ..core.jit_switch import jit
+from ..core.locks import made_once
 from ..core.random.continuous import normals_by_numpy
 from ..core.random.mersenne import WORDS, blocks_by_numpy
+from ..ops.nn.softmax import _log_softmax, _softmax
 from ..ops.pointwise.building_blocks import LEAST_COUNTED
 from ..ops.pointwise.fused_loops import FUSED_LOOPS
 from ..ops.spatial.adaptive_pool import _adaptive_avg_2d
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 _blocks_left = 10_000_000 // WORDS
 _elements_left = 4_000_000
 _POOLS = {"maxima": max_pool_2d, "largest": max_pool_values, "means": avg_pool_2d, "even_means": _adaptive_avg_2d}
+_SOFTMAXES = {False: _softmax, True: _log_softmax}  # by whether it is the logarithm
 _WINDOWED = 4  # a pool's kernel takes an element as long as others take so many
 
 
@@ -65,6 +69,8 @@ def install() -> None:
         record.override_large(partial(_run_large, record))
     for name, operator in _POOLS.items():
         operator.record.replace(partial(_first_pool, name, operator.record.kernel))
+    for is_log, operator in _SOFTMAXES.items():
+        operator.record.replace(partial(_rows, is_log, operator.record.kernel))
 
 
 def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
@@ -197,6 +203,16 @@ def _pool(serve: Callable, kernel: Callable, x: ndarray, *options: Any) -> Any:
     return kernel(x, *options) if result is None else result
 
 
+def _rows(is_log: bool, kernel: Callable, x: Any, dim: int, dtype: Any) -> Any:
+    """The softmax of few rows by generated code, once programs may take the place of this thread's kernels; counted until then."""
+    if dtype is None and type(x) is ndarray and x.ndim and (dim == -1 or dim == x.ndim - 1):
+        if _work.left > 0 or not jit.on:
+            _work.left -= LEAST_COUNTED
+        elif not mode.on and (found := _eager_code().rows.softmax(x, is_log)) is not None:
+            return found
+    return kernel(x, dim, dtype)
+
+
 def _run_large(record: Op, *arguments: Any, **keywords: Any) -> Any:
     """By the kernel, counted: 20 million elements take NumPy twice as long as loading LLVM takes. Then by a program.
 
@@ -211,9 +227,15 @@ def _run_large(record: Op, *arguments: Any, **keywords: Any) -> Any:
     if _work.left > 0 or not jit.on:
         _work.left -= size * 10_000_000 // record.jit_warmup
         return record.kernel(*arguments, **keywords)
+    return _eager_code().run(record, arguments, keywords)
+
+
+@made_once
+def _eager_code() -> Any:
+    """An import in each call would take a microsecond of it."""
     from .jit import eager
 
-    return eager.run(record, arguments, keywords)
+    return eager
 
 
 def prefer_programs() -> None:

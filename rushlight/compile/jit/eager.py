@@ -18,11 +18,12 @@ from ...core.dispatch.op import Op
 from ...ops.pointwise.building_blocks import MANY
 from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Value
+from ..lower.eager import rows
 from ..runtime.native import Native
 from . import flat
 from .cache import Entry, Refused, Route
 
-__all__ = ["run"]
+__all__ = ["rows", "run"]
 
 _AT_LEAST = 1 << 15  # elements that a call counts for
 
