@@ -2302,7 +2302,7 @@ def list_with_its_own_order():
 EAGERLY = {
     "equal", "allclose", "contextvar", "local", "random_rare", "random_choice", "np_random_rare", "np_rng_rare", "cycle", "gen",
     "file", "step_pre_hook", "bn", "overlap", "sampler", "shuffle", "np_big", "memview", "nonlocal_counter", "log_effect",
-    "scaler", "py_seeded", "exists", "queue", "stack_depth", "version", "initial_seed", "arg_iter",
+    "scaler", "py_seeded", "exists", "queue", "version", "initial_seed", "arg_iter",
 }  # fmt: skip
 
 

@@ -61,7 +61,8 @@ class Constant(NamedTuple):
 class Outcome:
     """See the module's text. `live`: the result's tensors whose history a backward may still walk."""
 
-    def __init__(self, recorder: Recorder, result: Any):
+    def __init__(self, recorder: Recorder, template: Any, leaves: list):
+        """template, leaves: of the result."""
         self._recorder = recorder
         self._graph = recorder.graph
         self._fresh: dict[Any, Fresh] = {}
@@ -69,8 +70,7 @@ class Outcome:
         self.live: list[Tensor] = []
         self._held: list[Any] = []  # tensors that the result, gradients and other memory hold
         self.assigned = list(self._assigned())
-        leaves: list = []
-        self.template = flatten(result, leaves)
+        self.template = template
         self.leaves = [self._spec(leaf) for leaf in leaves]
         self.schedules = [self._schedule(*entry) for entry in recorder.schedules]
         self.grads = list(self._changed_grads())

@@ -23,12 +23,16 @@ class Slot:
 
 
 class Opened:
-    """A container in a template: its type, its keys (of dicts and dataclasses) and the templates inside."""
+    """A container in a template: its type, its keys (of dicts and dataclasses) and the templates inside.
 
-    __slots__ = ("kind", "keys", "items")
+    Of a result (`results.py`) also: number, in the order in which they were met; is_shared, whether it appears more than once.
+    """
 
-    def __init__(self, kind: Any, keys: Any, items: list):
+    __slots__ = ("kind", "keys", "items", "number", "is_shared")
+
+    def __init__(self, kind: Any, keys: Any, items: list, number: int = 0):
         self.kind, self.keys, self.items = kind, keys, items
+        self.number, self.is_shared = number, False
 
     def build(self, items: list) -> Any:
         """The container with these items."""
@@ -72,18 +76,26 @@ def containers(value: Any) -> Iterator:
             yield from containers(item)
 
 
-def rebuild(template: Any, leaf: Callable[[int], Any]) -> Any:
-    """The value of a template; `leaf(i)` gives leaf number i."""
+def rebuild(template: Any, leaf: Callable[[int], Any], shared: dict[int, Any] | None = None) -> Any:
+    """The value of a template; `leaf(i)` gives leaf number i. shared: what was built of it and appears again."""
     if type(template) is Slot:
         return leaf(template.index)
-    return template.build([rebuild(item, leaf) for item in template.items])
+    if shared is None:
+        shared = {}
+    if template.is_shared and template.number in shared:
+        return shared[template.number]
+    made = template.build([rebuild(item, leaf, shared) for item in template.items])
+    if template.is_shared:
+        shared[template.number] = made
+    return made
 
 
 def same(a: Any, b: Any) -> bool:
     """Whether two templates have the same structure."""
     if type(a) is Slot or type(b) is Slot:
         return type(a) is type(b)
-    return a.kind is b.kind and a.keys == b.keys and len(a.items) == len(b.items) and all(map(same, a.items, b.items))
+    alike = a.kind is b.kind and a.keys == b.keys and a.number == b.number and len(a.items) == len(b.items)
+    return alike and all(map(same, a.items, b.items))
 
 
 def same_plain(x: Any, y: Any) -> bool:

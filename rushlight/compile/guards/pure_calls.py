@@ -11,6 +11,7 @@ import collections
 import datetime
 import decimal
 import re
+import sys
 import types
 import weakref
 from functools import partial
@@ -33,6 +34,7 @@ _ELSEWHERE = frozenset(
     _imp.lock_held
     """.split()  # noqa: SIM905
 )
+SETTINGS = (sys.getrecursionlimit,)  # what these tell is compared before each replay (`python_state.py`)
 _TYPES: tuple[Any, ...] = (
     str, bytes, bytearray, int, float, complex, type(None), tuple, list, dict, set, frozenset, range, slice, memoryview,
     collections.deque, type({}.keys()), type({}.values()), type({}.items()), types.MappingProxyType, re.Pattern, re.Match,
@@ -61,12 +63,16 @@ def is_pure(function: Any, caller: CodeType) -> bool:
         module = getattr(function, "__module__", None) or getattr(owner, "__name__", "")
         if module in _MODULES or (module.startswith("numpy.") and not module.startswith("numpy.random")):
             return name not in _IMPURE
-        return f"{module}.{name}" in _ELSEWHERE
+        return f"{module}.{name}" in _ELSEWHERE or function in SETTINGS
     if isinstance(owner, type):
         qualified = getattr(function, "__qualname__", "")
         return owner.__module__ in _CLASSES or qualified.startswith(("object.", "type."))
     if isinstance(owner, _TYPES):
         return True
+    if (
+        name == "__reduce_ex__"
+    ):  # of deepcopy(): it reads all that the object is, which `python_state.py` takes into account
+        return type(owner).__reduce_ex__ is object.__reduce_ex__
     # the lock of cached_property, which guards nothing but the making of one value
     return type(owner).__name__ == "RLock" and caller.co_filename.endswith("functools.py")
 

@@ -42,7 +42,7 @@ from ...core.dispatch.extension_points import module_class, namespace
 from ...core.tensor.tensor import Tensor
 from .checks import MISSING, PLAIN, Cell, Check, Content, Entries, Facts, Function, Items, Kind, Order, Reading, is_same
 from .containers import copied, getter, items_of, iterated, same_items
-from .pure_calls import called_name, is_pure
+from .pure_calls import SETTINGS, called_name, is_pure
 from .python_trace import Reads, is_ours
 
 OURS = (*own_code.MODULES, "torch.", "torchvision.")  # under the alias our classes name torch's modules as their own
@@ -104,6 +104,7 @@ class PythonState:
     def __init__(self, function: Any, leaves: list, reads: Reads, modules: tuple = ()):
         self._names, self._keys = reads.attributes, reads.constants
         self._any_name, self._any_key = reads.any_name, reads.any_key or "state_dict" in reads.attributes
+        self._copies = "__reduce_ex__" in reads.constants or "__reduce_ex__" in reads.attributes  # as deepcopy() does
         self._checks: dict[tuple, Check] = {}
         self._library: list[Entries] = []  # conditions on the library's own objects
         self._modules: list[tuple[Any, Entries]] = []
@@ -288,6 +289,9 @@ class PythonState:
     def _builtin(self, f: Any, where: str) -> list[tuple]:
         """A function of C: the object that it is a method of."""
         owner = f.__self__
+        if f in SETTINGS:
+            self._check(Reading(_told, f, f"what {f.__name__}() tells"), id(f), "setting")
+            return []
         if owner is not None and not isinstance(owner, (ModuleType, type)):
             return [(owner, where)]
         if not is_pure(f, _nowhere):
@@ -457,7 +461,8 @@ class PythonState:
             found += self._entries(state, names, f"the attribute {{!r}} of {kind}")
             if whole:
                 named = [(v, w) for v, w in self._entries(state, None, "", whole=True)]
-                found += [(v, w) for v, w in named if _is_plain_container(v) or isinstance(v, (tuple, Tensor))]
+                whole = [(v, w) for v, w in named if _is_plain_container(v) or isinstance(v, (tuple, Tensor))]
+                found += [(v, w) for v, w in named if is_own(v)] + whole if self._copies else whole
         for name, slot in _slots(type(o)).items():
             if name in names or self._any_name:
                 check = Reading(slot.__get__, o, f"the attribute {name!r} of an object")
@@ -495,6 +500,10 @@ def _registrations(_: Any) -> Any:
 
 def _setting(name: str) -> Any:
     return getattr(namespace.value, name)()
+
+
+def _told(setting: Any) -> Any:
+    return setting()
 
 
 def _referent(reference: Any) -> Any:

@@ -30,8 +30,9 @@ from ...core.locks import lock
 from ...core.tensor.storage import tick
 from ...core.tensor.tensor import Tensor
 from ..capture.outputs import Outcome
+from ..capture.results import leaves_of
 from ..capture.sources import CaptureError, Fresh, Into
-from ..capture.structure import flatten, rebuild
+from ..capture.structure import rebuild
 from ..guards.checks import PLAIN, Kind
 from ..guards.guards import modes
 from ..guards.python_state import OURS
@@ -156,10 +157,10 @@ class ModuleCalls(CompiledStep):
                 _forget(id(module))
                 _refused.add(module)
 
-    def _conclude(self, recorder: Any, result: Any, around: Any, candidate: Any) -> None:
+    def _conclude(self, recorder: Any, box: list, around: Any, candidate: Any) -> None:
         if len(recorder.graph.nodes) < SHORTEST:
             raise CaptureError("it is too short to gain by a program")
-        super()._conclude(recorder, result, around, candidate)
+        super()._conclude(recorder, box, around, candidate)
 
     def _accept(self, new: _Captured, candidate: _Captured | None) -> None:
         """Also what waits for a second capture must not keep the module: it would never go."""
@@ -304,9 +305,7 @@ class Again:
                 g.restore(stream)
             for content in written:
                 content.put_back()
-        leaves: list = []
-        flatten(result, leaves)
-        pairs = zip(captured.outcome.leaves, leaves, strict=True)
+        pairs = zip(captured.outcome.leaves, leaves_of(captured.outcome.template, result), strict=True)
         found = {n: t._edge for spec, t in pairs if type(n := getattr(spec, "history", None)) is int}
         return [found[i] for i in range(len(found))]
 

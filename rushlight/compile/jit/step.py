@@ -25,6 +25,7 @@ from ..capture.listening import listen
 from ..capture.memory import PATIENCE_S, recording
 from ..capture.outputs import Outcome
 from ..capture.recorder import Listener, Recorder
+from ..capture.results import flatten_result
 from ..capture.sources import CaptureError
 from ..capture.structure import Slot, containers, flatten, rebuild
 from ..guards.guards import CallGuards, Guards, modes
@@ -245,7 +246,7 @@ class CompiledStep:
         owner = getattr(self.function, "__self__", None)
         if hasattr(owner, "_parameters"):
             recorder.entered(owner)
-        result = listen(listener, self.function, *recorder.watch_arrays(template, args, kwargs))
+        box = [listen(listener, self.function, *recorder.watch_arrays(template, args, kwargs))]
         try:
             if listener.error is not None:
                 raise listener.error
@@ -254,10 +255,10 @@ class CompiledStep:
                     "the compiled function changes the gradient mode, the default dtype or autocast for its caller; do it "
                     "outside"
                 )
-            self._conclude(recorder, result, _Around(args, kwargs, leaves, template, now), candidate)
+            self._conclude(recorder, box, _Around(args, kwargs, leaves, template, now), candidate)
         except Exception as error:
             self._refuse(error)
-        return _unmarked(result)
+        return _unmarked(box[0]) if recorder.handed_out else box[0]
 
     def _refuse(self, error: Exception) -> None:
         """Run eagerly from now on, with one warning; or raise the error, as `fullgraph` asks for."""
@@ -270,16 +271,18 @@ class CompiledStep:
         text = str(error) if captured else f"{type(error).__name__}: {error}"
         warnings.warn(f"{_name(self.function)} runs eagerly: {text}", stacklevel=7)
 
-    def _conclude(self, recorder: Recorder, result: Any, around: _Around, candidate: _Captured | None) -> None:
-        """Make a candidate of a finished call, or a program if it agrees with the candidate before it."""
-        leaves = _leaves((result, recorder.schedules))
+    def _conclude(self, recorder: Recorder, box: list, around: _Around, candidate: _Captured | None) -> None:
+        """Make a candidate of a finished call, or a program if it agrees with the candidate before it. box: of the result."""
+        returned: list = []
+        template = flatten_result(box, returned)  # first: what lists of leaves hold, it takes for kept
+        leaves = _leaves((box, recorder.schedules))
         recorder.check_floats(leaves)
         recorder.check_looked()
         recorder.check_state()
-        outcome = Outcome(recorder, result)
+        outcome = Outcome(recorder, template, returned)
         backward = Backward(recorder, outcome) if outcome.live else None
         complete = outcome.check_kept(list(filter(scalars_read.is_read, leaves)))
-        _check_containers(recorder, around, result)
+        _check_containers(recorder, around, box[0])
         if complete:
             self._accept(
                 _Captured(self, recorder, outcome, backward, Guards(recorder, outcome, *around[2:])), candidate

@@ -127,6 +127,8 @@ class Native:
             return None
         if number < len(self.graph.inputs):
             return "input", number
+        if self.captured.as_eager:
+            return None  # nothing lends it memory: its outputs are new arrays
         return "output", next(i for i, (slot, _) in self.memory.of_output.items() if slot == number)
 
     @property
