@@ -25,6 +25,9 @@ _SOURCES = {
     "torch.torch_version": "rushlight.torch.version",
     "torch._C._nn": "rushlight.alias.c_nn",
     "torch.nn.modules.utils": "rushlight.alias.ntuple",
+    "torch.nn.intrinsic": "rushlight.torch.ao.nn.intrinsic",
+    "torch.nn.qat": "rushlight.torch.ao.nn.qat",
+    "torch.nn.quantized": "rushlight.torch.ao.nn.quantized",
     "torch._ops": "rushlight.core.dispatch.aten",
     "torch._tensor_str": "rushlight.core.tensor.printing",
     "torch.utils.data._utils.collate": "rushlight.utils.data.collate",
@@ -216,6 +219,12 @@ def _refused(path):
 
 def _registered(namespace, name):
     """An operator that the program has registered by `torch.library`, which is loaded then."""
+    if namespace == "quantized":
+        from ..nn.quantized import library as own_operators
+
+        found = own_operators.OPERATORS.get(name)
+        if found is not None:
+            return found
     library = sys.modules.get("rushlight.torch.library")
     return (library and library.registered(namespace, name)) or MISSING
 

@@ -19,7 +19,48 @@ from ..modules.module import Module
 __all__ = ["FXFloatFunctional", "FloatFunctional", "QFunctional"]
 
 
-class FloatFunctional(Module):
+class FXFloatFunctional(Module):
+    """The operators of `FloatFunctional` without an observer."""
+
+    def forward(self, x: Any) -> Any:
+        """Raises RuntimeError: methods are called instead."""
+        raise RuntimeError(
+            "FloatFunctional is not intended to use the 'forward'. Please use the underlying operation"
+        )
+
+    def _observed(self, x: Any) -> Any:
+        return x
+
+    def add(self, x: Tensor, y: Tensor) -> Any:
+        """x + y"""
+        return self._observed(ops.add(x, y))
+
+    def add_scalar(self, x: Tensor, y: float) -> Any:
+        """x + y for a number y"""
+        return ops.add(x, y)
+
+    def mul(self, x: Tensor, y: Tensor) -> Any:
+        """x y"""
+        return self._observed(ops.mul(x, y))
+
+    def mul_scalar(self, x: Tensor, y: float) -> Any:
+        """x y for a number y"""
+        return ops.mul(x, y)
+
+    def cat(self, x: Any, dim: int = 0) -> Any:
+        """The tensors one after the other."""
+        return self._observed(ops.cat(x, dim=dim))
+
+    def add_relu(self, x: Tensor, y: Tensor) -> Any:
+        """max(x + y, 0)"""
+        return self._observed(ops.relu(ops.add(x, y)))
+
+    def matmul(self, x: Tensor, y: Tensor) -> Any:
+        """x @ y"""
+        return self._observed(ops.matmul(x, y))
+
+
+class FloatFunctional(FXFloatFunctional):
     """Operators whose results are observed. A model has one for each place that is to have a scale of its own.
 
     >>> FloatFunctional().add(tensor(3.0), tensor(4.0))
@@ -30,48 +71,8 @@ class FloatFunctional(Module):
         super().__init__()
         self.activation_post_process: Any = nn.Identity()
 
-    def forward(self, x: Any) -> Any:
-        """Raises RuntimeError: methods are called instead."""
-        raise RuntimeError(
-            "FloatFunctional is not intended to use the 'forward'. Please use the underlying operation"
-        )
-
-    def add(self, x: Tensor, y: Tensor) -> Any:
-        """x + y"""
-        return self.activation_post_process(ops.add(x, y))
-
-    def add_scalar(self, x: Tensor, y: float) -> Any:
-        """x + y for a number y"""
-        return ops.add(x, y)
-
-    def mul(self, x: Tensor, y: Tensor) -> Any:
-        """x y"""
-        return self.activation_post_process(ops.mul(x, y))
-
-    def mul_scalar(self, x: Tensor, y: float) -> Any:
-        """x y for a number y"""
-        return ops.mul(x, y)
-
-    def cat(self, x: Any, dim: int = 0) -> Any:
-        """The tensors one after the other."""
-        return self.activation_post_process(ops.cat(x, dim=dim))
-
-    def add_relu(self, x: Tensor, y: Tensor) -> Any:
-        """max(x + y, 0)"""
-        return self.activation_post_process(ops.relu(ops.add(x, y)))
-
-    def matmul(self, x: Tensor, y: Tensor) -> Any:
-        """x @ y"""
-        return self.activation_post_process(ops.matmul(x, y))
-
-
-class FXFloatFunctional(FloatFunctional):
-    """`FloatFunctional` without an observer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        del self.activation_post_process
-        self.__dict__["activation_post_process"] = lambda x: x
+    def _observed(self, x: Any) -> Any:
+        return self.activation_post_process(x)
 
 
 class QFunctional(Module):

@@ -1,5 +1,6 @@
 """`torch.ao.quantization.observer`: what looks at tensors to choose a scale."""
 
+from rushlight.nn.quantized.histogram import HistogramObserver, default_histogram_observer
 from rushlight.nn.quantized.observers import (
     MinMaxObserver,
     ObserverBase,
@@ -26,6 +27,7 @@ from rushlight.nn.quantized.range_observers import (
 
 __all__ = [
     "FixedQParamsObserver",
+    "HistogramObserver",
     "MinMaxObserver",
     "MovingAverageMinMaxObserver",
     "MovingAveragePerChannelMinMaxObserver",
@@ -38,6 +40,7 @@ __all__ = [
     "default_dynamic_quant_observer",
     "default_fixed_qparams_range_0to1_observer",
     "default_fixed_qparams_range_neg1to1_observer",
+    "default_histogram_observer",
     "default_observer",
     "default_per_channel_weight_observer",
     "default_placeholder_observer",

@@ -14,6 +14,7 @@ from rushlight.nn.quantized.prepare import (
     default_qconfig,
     default_weight_only_qconfig,
     get_default_qat_qconfig,
+    get_default_qconfig,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "default_qconfig",
     "default_weight_only_qconfig",
     "get_default_qat_qconfig",
+    "get_default_qconfig",
 ]

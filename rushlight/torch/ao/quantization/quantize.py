@@ -1,7 +1,12 @@
 """`torch.ao.quantization.quantize`: models with quantized layers, or with observers."""
 
+from rushlight.nn.quantized.convert import (
+    convert,
+    get_observer_dict,
+    quantize,
+    quantize_qat,
+)
 from rushlight.nn.quantized.prepare import (
-    add_quant_dequant,
     prepare,
     prepare_qat,
 )
@@ -10,12 +15,18 @@ from rushlight.nn.quantized.quantize import (
     quantize_dynamic,
     swap_module,
 )
+from rushlight.nn.quantized.stubs import add_quant_dequant
+
+_get_observer_dict = get_observer_dict
 
 __all__ = [
     "add_quant_dequant",
+    "convert",
     "prepare",
     "prepare_qat",
     "propagate_qconfig_",
+    "quantize",
     "quantize_dynamic",
+    "quantize_qat",
     "swap_module",
 ]
