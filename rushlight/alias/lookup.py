@@ -25,9 +25,6 @@ _SOURCES = {
     "torch.torch_version": "rushlight.torch.version",
     "torch._C._nn": "rushlight.alias.c_nn",
     "torch.nn.modules.utils": "rushlight.alias.ntuple",
-    "torch.nn.intrinsic": "rushlight.torch.ao.nn.intrinsic",
-    "torch.nn.qat": "rushlight.torch.ao.nn.qat",
-    "torch.nn.quantized": "rushlight.torch.ao.nn.quantized",
     "torch._ops": "rushlight.core.dispatch.aten",
     "torch._tensor_str": "rushlight.core.tensor.printing",
     "torch.utils.data._utils.collate": "rushlight.utils.data.collate",
@@ -220,7 +217,7 @@ def _refused(path):
 def _registered(namespace, name):
     """An operator that the program has registered by `torch.library`, which is loaded then."""
     if namespace == "quantized":
-        from ..nn.quantized import library as own_operators
+        from ..nn.quantization import library as own_operators
 
         found = own_operators.OPERATORS.get(name)
         if found is not None:

@@ -13,8 +13,8 @@ import quantized_cases as cases
 
 import rushlight as torch
 from rushlight import nn
-from rushlight.nn.quantized import products
-from rushlight.nn.quantized.products import activation_parameters
+from rushlight.nn.quantization import products
+from rushlight.nn.quantization.products import activation_parameters
 
 HERE = pathlib.Path(__file__).parents[1] / "golden"
 GOLDEN = np.load(HERE / "quantized.npz")

@@ -1,6 +1,6 @@
 """`torch.ao.quantization.fuse_modules`: layers one after the other become one."""
 
-from rushlight.nn.quantized.fuse import (
+from rushlight.nn.quantization.fuse import (
     fuse_conv_bn,
     fuse_conv_bn_relu,
     fuse_known_modules,

@@ -1,6 +1,6 @@
 """`torch.ao.quantization.fuser_method_mappings`: how layers become one, by their classes."""
 
-from rushlight.nn.quantized.fuse import (
+from rushlight.nn.quantization.fuse import (
     fuse_conv_bn,
     fuse_conv_bn_relu,
     fuse_convtranspose_bn,

@@ -1,7 +1,7 @@
 """`torch.ao.quantization.observer`: what looks at tensors to choose a scale."""
 
-from rushlight.nn.quantized.histogram import HistogramObserver, default_histogram_observer
-from rushlight.nn.quantized.observers import (
+from rushlight.nn.quantization.histogram import HistogramObserver, default_histogram_observer
+from rushlight.nn.quantization.observers import (
     MinMaxObserver,
     ObserverBase,
     PlaceholderObserver,
@@ -10,7 +10,7 @@ from rushlight.nn.quantized.observers import (
     default_placeholder_observer,
     default_weight_observer,
 )
-from rushlight.nn.quantized.range_observers import (
+from rushlight.nn.quantization.range_observers import (
     FixedQParamsObserver,
     MovingAverageMinMaxObserver,
     MovingAveragePerChannelMinMaxObserver,

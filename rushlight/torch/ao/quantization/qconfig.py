@@ -1,10 +1,10 @@
 """`torch.ao.quantization.qconfig`: which observers a layer has."""
 
-from rushlight.nn.quantized.observers import (
+from rushlight.nn.quantization.observers import (
     QConfig,
     default_dynamic_qconfig,
 )
-from rushlight.nn.quantized.prepare import (
+from rushlight.nn.quantization.prepare import (
     default_activation_only_qconfig,
     default_dynamic_qat_qconfig,
     default_embedding_qat_qconfig,

@@ -1,6 +1,6 @@
 """`torch.ao.quantization.quantization_mappings`: the quantized class of each class of layers."""
 
-from rushlight.nn.quantized.mappings import (
+from rushlight.nn.quantization.mappings import (
     DEFAULT_MODULE_TO_ACT_POST_PROCESS,
     DEFAULT_QAT_MODULE_MAPPINGS,
     DEFAULT_STATIC_QUANT_MODULE_MAPPINGS,
@@ -11,7 +11,7 @@ from rushlight.nn.quantized.mappings import (
     get_static_quant_module_class,
     no_observer_set,
 )
-from rushlight.nn.quantized.quantize import (
+from rushlight.nn.quantization.quantize import (
     DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS,
     get_default_dynamic_quant_module_mappings,
 )

@@ -1,21 +1,21 @@
 """`torch.ao.quantization.quantize`: models with quantized layers, or with observers."""
 
-from rushlight.nn.quantized.convert import (
+from rushlight.nn.quantization.convert import (
     convert,
     get_observer_dict,
     quantize,
     quantize_qat,
 )
-from rushlight.nn.quantized.prepare import (
+from rushlight.nn.quantization.prepare import (
     prepare,
     prepare_qat,
 )
-from rushlight.nn.quantized.quantize import (
+from rushlight.nn.quantization.quantize import (
     propagate_qconfig_,
     quantize_dynamic,
     swap_module,
 )
-from rushlight.nn.quantized.stubs import add_quant_dequant
+from rushlight.nn.quantization.stubs import add_quant_dequant
 
 _get_observer_dict = get_observer_dict
 

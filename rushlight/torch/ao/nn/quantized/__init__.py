@@ -1,7 +1,7 @@
 """`torch.ao.nn.quantized`: layers of quantized tensors, and `dynamic`, those that quantize activations in each call."""
 
-from rushlight.nn.quantized.functional_modules import FloatFunctional, FXFloatFunctional, QFunctional
-from rushlight.nn.quantized.static import (
+from rushlight.nn.quantization.functional_modules import FloatFunctional, FXFloatFunctional, QFunctional
+from rushlight.nn.quantization.static import (
     Conv1d,
     Conv2d,
     Conv3d,
@@ -10,7 +10,7 @@ from rushlight.nn.quantized.static import (
     ConvTranspose3d,
     Linear,
 )
-from rushlight.nn.quantized.static_layers import (
+from rushlight.nn.quantization.static_layers import (
     ELU,
     BatchNorm2d,
     BatchNorm3d,
