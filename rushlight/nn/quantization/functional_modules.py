@@ -24,9 +24,7 @@ class FXFloatFunctional(Module):
 
     def forward(self, x: Any) -> Any:
         """Raises RuntimeError: methods are called instead."""
-        raise RuntimeError(
-            "FloatFunctional is not intended to use the 'forward'. Please use the underlying operation"
-        )
+        raise RuntimeError("FloatFunctional is not intended to use the 'forward'. Please use the underlying operation")
 
     def _observed(self, x: Any) -> Any:
         return x

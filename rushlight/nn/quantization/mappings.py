@@ -131,9 +131,7 @@ def get_default_qconfig_propagation_list() -> set[Any]:
 def _class_of(kind: Any, table: dict[Any, Any], more: dict[Any, Any] | None) -> Any:
     found = {**table, **(more or {})}.get(kind)
     if found is None:
-        raise AssertionError(
-            f"Floating point module class {kind} does not have a corresponding quantized module class"
-        )
+        raise AssertionError(f"Floating point module class {kind} does not have a corresponding quantized module class")
     return found
 
 

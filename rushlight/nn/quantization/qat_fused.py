@@ -87,7 +87,11 @@ class _Normed(nni._FusedModule):
         across = [1, -1] + [1] * (self.weight.dim() - 2)
         down = [-1] + [1] * (self.weight.dim() - 1)
         weight = self.weight_fake_quant(self.weight * scale.reshape(down))
-        zero = ops.zeros(len(scale), dtype=input.dtype) if self.bias is None else ops.zeros_like(self.bias, dtype=input.dtype)
+        zero = (
+            ops.zeros(len(scale), dtype=input.dtype)
+            if self.bias is None
+            else ops.zeros_like(self.bias, dtype=input.dtype)
+        )
         out = self._linear_part(input, weight, zero) / scale.reshape(across)
         if self.bias is not None:
             out = out + self.bias.reshape(across)

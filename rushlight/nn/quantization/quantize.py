@@ -11,9 +11,9 @@ from ...core.tensor import dtype as dtypes
 from .. import modules as nn
 from ..utils.parametrize import type_before_parametrizations
 from .cells import GRUCell, LSTMCell, RNNCell
-from .linear import Linear
 from .fake_quantize import FakeQuantizeBase
 from .intrinsic import _FusedModule
+from .linear import Linear
 from .observers import ObserverBase, QConfig, default_dynamic_qconfig
 from .recurrent import GRU, LSTM
 

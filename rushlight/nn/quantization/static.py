@@ -400,7 +400,9 @@ class _ConvTranspose(_Conv):
         Module.__init__(self)
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        self._set(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, padding_mode, output_padding)
+        self._set(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, padding_mode, output_padding
+        )
         self._fill(bias)
 
     @classmethod
@@ -436,5 +438,3 @@ class ConvTranspose3d(_ConvTranspose):
     """
 
     _FLOAT_MODULE, _DIMS = nn.ConvTranspose3d, 3
-
-

@@ -17,8 +17,24 @@ from ..modules.module import Module
 from . import intrinsic as nni
 
 __all__ = [
-    "BNReLU2d", "BNReLU3d", "BatchNorm2d", "BatchNorm3d", "DeQuantize", "Dropout", "ELU", "GroupNorm", "Hardswish",
-    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm", "LeakyReLU", "PReLU", "Quantize", "ReLU6", "Sigmoid",
+    "ELU",
+    "BNReLU2d",
+    "BNReLU3d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "DeQuantize",
+    "Dropout",
+    "GroupNorm",
+    "Hardswish",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LayerNorm",
+    "LeakyReLU",
+    "PReLU",
+    "Quantize",
+    "ReLU6",
+    "Sigmoid",
     "Softmax",
 ]  # fmt: skip
 
@@ -46,9 +62,7 @@ class Quantize(Module):
     scale: Any
     zero_point: Any
 
-    def __init__(
-        self, scale: float, zero_point: int, dtype: Any, factory_kwargs: dict[str, Any] | None = None
-    ) -> None:
+    def __init__(self, scale: float, zero_point: int, dtype: Any, factory_kwargs: dict[str, Any] | None = None) -> None:
         super().__init__()
         self.register_buffer("scale", ops.tensor([scale], **(factory_kwargs or {})))
         self.register_buffer("zero_point", ops.tensor([zero_point], dtype=dtypes.int64))

@@ -15,9 +15,34 @@ from ...core.tensor.tensor import Tensor, wrap
 from .tensor import LEVELS, QuantizedTensor, assemble, rounded_levels
 
 __all__ = [
-    "add", "add_relu", "add_scalar", "add_scalar_relu", "computed", "of_each", "batch_norm", "batch_norm_relu", "cat", "cat_relu", "check_quantized",
-    "elu", "hardswish", "instance_norm", "layer_norm", "group_norm", "leaky_relu", "matmul", "mul", "mul_relu", "mul_scalar",
-    "mul_scalar_relu", "prelu", "relu6", "rounded", "sigmoid", "softmax", "tanh",
+    "add",
+    "add_relu",
+    "add_scalar",
+    "add_scalar_relu",
+    "batch_norm",
+    "batch_norm_relu",
+    "cat",
+    "cat_relu",
+    "check_quantized",
+    "computed",
+    "elu",
+    "group_norm",
+    "hardswish",
+    "instance_norm",
+    "layer_norm",
+    "leaky_relu",
+    "matmul",
+    "mul",
+    "mul_relu",
+    "mul_scalar",
+    "mul_scalar_relu",
+    "of_each",
+    "prelu",
+    "relu6",
+    "rounded",
+    "sigmoid",
+    "softmax",
+    "tanh",
 ]  # fmt: skip
 
 
@@ -57,7 +82,9 @@ def computed(function: Any, tensors: Any, scale: Any, zero_point: Any) -> Any:
     first, scale, zero_point = tensors[0], float(scale), int(zero_point)
     kind, levels = first._levels.dtype, [t._levels for t in tensors]
     order = "K" if all(x.shape == levels[0].shape and x.strides == levels[0].strides for x in levels) else "C"
-    flat = [np.ravel(x, order) for x in np.broadcast_arrays(*levels)] if order == "C" else [x.ravel("K") for x in levels]
+    flat = (
+        [np.ravel(x, order) for x in np.broadcast_arrays(*levels)] if order == "C" else [x.ravel("K") for x in levels]
+    )
     out, cut = np.empty(flat[0].shape, kind), flat[0].size - flat[0].size % _BLOCK
     with np.errstate(all="ignore"):
         if cut:
@@ -198,9 +225,7 @@ def _joined(qx: Any, dim: int, scale: Any, zero_point: Any, name: str) -> Any:
     same = [
         t
         if (t._scale, t._zero_point) == (scale, zero_point)
-        else assemble(
-            rounded_levels(t._values(), scale, zero_point, t._levels.dtype), first.dtype, scale, zero_point
-        )
+        else assemble(rounded_levels(t._values(), scale, zero_point, t._levels.dtype), first.dtype, scale, zero_point)
         for t in qx
     ]
     return ops.cat(same, dim)
@@ -340,5 +365,3 @@ def instance_norm(
     """Normalization of each channel of each element of a batch. See `nn.functional.instance_norm`."""
     check_quantized(input, "instance_norm")
     return group_norm(input, input.size(1), weight, bias, eps, output_scale, output_zero_point)
-
-

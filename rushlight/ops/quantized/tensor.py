@@ -19,7 +19,11 @@ from ...core.dispatch.op import composite
 from ...core.dispatch.torch_function import disabled_impl
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.layout import (
-    contiguous_format, per_channel_affine, per_channel_affine_float_qparams, per_tensor_affine, preserve_format,
+    contiguous_format,
+    per_channel_affine,
+    per_channel_affine_float_qparams,
+    per_tensor_affine,
+    preserve_format,
 )  # fmt: skip
 from ...core.tensor.memory_order import element_strides
 from ...core.tensor.pickling import Memory, rebuild_tensor_v2
@@ -312,7 +316,10 @@ def rebuild(
 ) -> QuantizedTensor:  # fmt: skip
     """A quantized tensor from its pickle, torch's `_rebuild_qtensor`; parameters: (per_tensor_affine, scale, zero_point)."""
     scheme, *numbers = parameters if isinstance(parameters, tuple) else (None,)
-    if scheme in CHANNEL_SCHEMES and len(numbers) == 3 and memory.flat.dtype in _DTYPES and not requires_grad:
+    if scheme in CHANNEL_SCHEMES:
+        is_good = len(numbers) == 3 and all(isinstance(t, Tensor) for t in numbers[:2]) and type(numbers[2]) is int
+        if not is_good or memory.flat.dtype not in _DTYPES or requires_grad:
+            raise pickle.UnpicklingError("a quantized tensor is made of levels, scales, zero points and a dimension")
         levels = rebuild_tensor_v2(memory, offset, size, stride, False, OrderedDict())
         return _rules().of_channels(levels, _DTYPES[memory.flat.dtype], *numbers)
     if scheme is not per_tensor_affine:
