@@ -217,7 +217,7 @@ def _refused(path):
 def _registered(namespace, name):
     """An operator that the program has registered by `torch.library`, which is loaded then."""
     if namespace == "quantized":
-        from ..nn.quantization import library as own_operators
+        from ..nn.quantization.static import library as own_operators
 
         found = own_operators.OPERATORS.get(name)
         if found is not None:

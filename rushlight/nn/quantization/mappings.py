@@ -10,10 +10,10 @@ from . import fake_quantize as fakes
 from . import intrinsic as nni
 from . import qat
 from . import qat_fused as nniqat
-from . import static as nnq
-from . import static_layers as layers
-from .functional_modules import FloatFunctional, QFunctional
 from .quantize import DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS
+from .static import layers
+from .static import weighted as nnq
+from .static.functional_modules import FloatFunctional, QFunctional
 from .stubs import DeQuantStub, QuantStub
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class _Embedding:
-    """What stands for the quantized embeddings, which are not implemented."""
+    """Stand-in for the quantized embeddings, which are not implemented."""
 
     @staticmethod
     def from_float(mod: Any) -> Any:

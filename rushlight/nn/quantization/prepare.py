@@ -11,7 +11,6 @@ from .. import modules as nn
 from ..utils.parametrize import type_before_parametrizations
 from . import fake_quantize as fakes
 from .fake_quantize import FakeQuantize, FakeQuantizeBase, FusedMovingAvgObsFakeQuantize
-from .functional_modules import FloatFunctional, QFunctional
 from .histogram import HistogramObserver
 from .intrinsic import _FusedModule
 from .mappings import (
@@ -34,6 +33,7 @@ from .range_observers import (
     default_observer,
     default_per_channel_weight_observer,
 )
+from .static.functional_modules import FloatFunctional, QFunctional
 from .stubs import DeQuantStub, QuantStub, QuantWrapper, add_quant_dequant
 
 __all__ = [
@@ -201,7 +201,7 @@ def _add_observer(module: Any, special: Any) -> None:
 
 
 def _is_without_memory(qconfig: Any) -> bool:
-    """Whether activations are observed anew in each call, so that a layer's input is."""
+    """Whether activations are observed again in each call, so that a layer's input is."""
     seen = qconfig.activation()
     seen = getattr(seen, "activation_post_process", seen) if isinstance(seen, FakeQuantizeBase) else seen
     return getattr(seen, "averaging_constant", None) == 1

@@ -1,16 +1,7 @@
 """`torch.ao.nn.quantized.modules`: layers of quantized tensors."""
 
-from rushlight.nn.quantization.functional_modules import FloatFunctional, FXFloatFunctional, QFunctional
-from rushlight.nn.quantization.static import (
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose1d,
-    ConvTranspose2d,
-    ConvTranspose3d,
-    Linear,
-)
-from rushlight.nn.quantization.static_layers import (
+from rushlight.nn.quantization.static.functional_modules import FloatFunctional, FXFloatFunctional, QFunctional
+from rushlight.nn.quantization.static.layers import (
     ELU,
     BatchNorm2d,
     BatchNorm3d,
@@ -28,6 +19,15 @@ from rushlight.nn.quantization.static_layers import (
     ReLU6,
     Sigmoid,
     Softmax,
+)
+from rushlight.nn.quantization.static.weighted import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+    Linear,
 )
 
 __all__ = [

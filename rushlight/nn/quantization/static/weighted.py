@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from ...core.tensor import dtype as dtypes
-from ...core.tensor.tensor import wrap
-from ...ops.quantized.tensor import assemble
-from .. import functional as F
-from .. import modules as nn
-from ..modules.module import Module, _addindent
-from ..utils.fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
-from ..utils.parametrize import type_before_parametrizations
-from . import intrinsic as nni
-from . import qat_fused as nniqat
-from .linear import LinearPackedParams, check_dtype, empty_weight
-from .observers import levels_of_weight
-from .static_products import PackedConv, conv, linear
+from ....core.tensor import dtype as dtypes
+from ....core.tensor.tensor import wrap
+from ....ops.quantized.tensor import assemble
+from ... import functional as F
+from ... import modules as nn
+from ...modules.module import Module, _addindent
+from ...utils.fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
+from ...utils.parametrize import type_before_parametrizations
+from .. import intrinsic as nni
+from .. import qat_fused as nniqat
+from ..linear import LinearPackedParams, check_dtype, empty_weight
+from ..observers import levels_of_weight
+from .products import PackedConv, conv, linear
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvReLU1d", "ConvReLU2d", "ConvReLU3d", "ConvTranspose1d", "ConvTranspose2d",

@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch.mode import no_grad
-from ...core.tensor import dtype as dtypes
-from ...core.tensor.tensor import Tensor, type_word, wrap
-from ...ops.quantized import engine
-from ...ops.quantized.channels import ChannelQuantizedTensor
-from ...ops.quantized.functions import check_quantized
-from ...ops.quantized.tensor import QuantizedTensor, assemble
-from .. import functional as F
-from .products import PackedLinear
+from ....core.dispatch.mode import no_grad
+from ....core.tensor import dtype as dtypes
+from ....core.tensor.tensor import Tensor, type_word, wrap
+from ....ops.quantized import engine
+from ....ops.quantized.channels import ChannelQuantizedTensor
+from ....ops.quantized.functions import check_quantized
+from ....ops.quantized.tensor import QuantizedTensor, assemble
+from ... import functional as F
+from ..products import PackedLinear
 
 __all__ = ["PackedConv", "conv", "linear", "requantize"]
 

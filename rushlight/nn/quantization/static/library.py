@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ...ops.quantized import functions
-from .products import PackedLinear, linear_dynamic
-from .static_products import PackedConv, conv, linear
+from ....ops.quantized import functions
+from ..products import PackedLinear, linear_dynamic
+from .products import PackedConv, conv, linear
 
 __all__ = ["OPERATORS"]
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import ops
-from ...core.tensor import dtype as dtypes
-from ...ops.quantized import functions
-from ...ops.quantized.tensor import quantize_per_tensor
-from .. import modules as nn
-from ..modules.batchnorm import _BatchNorm
-from ..modules.module import Module
-from . import intrinsic as nni
+from .... import ops
+from ....core.tensor import dtype as dtypes
+from ....ops.quantized import functions
+from ....ops.quantized.tensor import quantize_per_tensor
+from ... import modules as nn
+from ...modules.batchnorm import _BatchNorm
+from ...modules.module import Module
+from .. import intrinsic as nni
 
 __all__ = [
     "ELU",

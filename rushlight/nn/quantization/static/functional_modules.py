@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import ops
-from ...core.tensor.tensor import Tensor, wrap
-from ...ops.quantized import functions
-from .. import modules as nn
-from ..modules.module import Module
+from .... import ops
+from ....core.tensor.tensor import Tensor, wrap
+from ....ops.quantized import functions
+from ... import modules as nn
+from ...modules.module import Module
 
 __all__ = ["FXFloatFunctional", "FloatFunctional", "QFunctional"]
 
