@@ -24,9 +24,7 @@ def test_record_of_a_program_that_fails(program):
     script = program.write("script.py", TOUCHING)
     done = program.run("--missing", "report.json", script, "argument")
     assert done.returncode == 1
-    assert done.stderr.endswith(
-        "NotImplementedError: Rushlight does not have torch.ao.quantization.get_block_size\n"
-    )
+    assert done.stderr.endswith("NotImplementedError: Rushlight does not have torch.ao.quantization.get_block_size\n")
     missing = {item["name"]: item for item in json.loads((program.folder / "report.json").read_text())["missing"]}
     touched = {name: [(t["how"], t["where"]) for t in item["touched"]] for name, item in missing.items()}
     assert touched == {
