@@ -876,8 +876,12 @@ from .ops.signal.stft import istft as istft
 from .ops.signal.window import kaiser_window as kaiser_window
 from .serialization import load as load
 from .nn.utils.weight_norm import norm_except_dim as norm_except_dim
+from .ops.quantized.channels import q_per_channel_axis as q_per_channel_axis
+from .ops.quantized.channels import q_per_channel_scales as q_per_channel_scales
+from .ops.quantized.channels import q_per_channel_zero_points as q_per_channel_zero_points
 from .ops.quantized.tensor import q_scale as q_scale
 from .ops.quantized.tensor import q_zero_point as q_zero_point
+from .ops.quantized.channels import quantize_per_channel as quantize_per_channel
 from .ops.quantized.tensor import quantize_per_tensor as quantize_per_tensor
 resize_as_sparse_: _Any
 from .sparse.products import saddmm as saddmm

@@ -129,6 +129,7 @@ def _add_fallback(name, module):
     if name == "torch" or isinstance(module, _Absent) or lookup.is_kept(name):
         return
     before = vars(module).get("__getattr__")
+    before = getattr(before, "own", before)  # a module of two names has a fallback already
     lookup.keep(name, before)
 
     def __getattr__(attribute):
@@ -142,6 +143,7 @@ def _add_fallback(name, module):
             return importlib.import_module(below)
         return lookup.find(name, attribute)
 
+    __getattr__.own = before
     module.__getattr__ = __getattr__
 
 

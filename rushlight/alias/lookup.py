@@ -216,6 +216,12 @@ def _refused(path):
 
 def _registered(namespace, name):
     """An operator that the program has registered by `torch.library`, which is loaded then."""
+    if namespace == "quantized":
+        from ..nn.quantization.static import library as own_operators
+
+        found = own_operators.OPERATORS.get(name)
+        if found is not None:
+            return found
     library = sys.modules.get("rushlight.torch.library")
     return (library and library.registered(namespace, name)) or MISSING
 

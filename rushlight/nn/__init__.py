@@ -21,3 +21,12 @@ __all__ = [
     "utils",
 ]
 __all__ += modules.__all__
+
+
+def __getattr__(name: str):
+    """The second names of `rushlight.ao.nn.quantized` and others, which load at their first use."""
+    if name in ("intrinsic", "qat", "quantized"):
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

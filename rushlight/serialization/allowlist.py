@@ -9,7 +9,12 @@ from typing import Any
 
 from rushlight.core.device.devices import device
 from rushlight.core.tensor import dtype as dtypes
-from rushlight.core.tensor.layout import get_layout, per_tensor_affine
+from rushlight.core.tensor.layout import (
+    get_layout,
+    per_channel_affine,
+    per_channel_affine_float_qparams,
+    per_tensor_affine,
+)
 from rushlight.core.tensor.pickling import (
     Memory,
     rebuild_from_type_v2,
@@ -132,6 +137,8 @@ def _built_in():
         "torch._utils._rebuild_sparse_tensor": (_sparse_tensor, _sparse_tensor),
         "torch._utils._rebuild_qtensor": (_quantized_tensor, _quantized_tensor),
         "torch.per_tensor_affine": (per_tensor_affine, None),
+        "torch.per_channel_affine": (per_channel_affine, None),
+        "torch.per_channel_affine_float_qparams": (per_channel_affine_float_qparams, None),
         "torch.serialization._get_layout": (get_layout, get_layout),
     }
     table |= {f"torch.{d.name}": (d, None) for d in (*dtypes.ALL, *dtypes.QUANTIZED)}
@@ -152,8 +159,6 @@ NOT_IMPLEMENTED = {
 }
 for _kind in ("QUInt4x2", "QUInt2x4"):
     NOT_IMPLEMENTED[f"torch.{_kind}Storage"] = "quantized tensors of less than 8 bits"
-for _kind in ("per_channel_affine", "per_channel_affine_float_qparams"):
-    NOT_IMPLEMENTED[f"torch.{_kind}"] = "quantized tensors with several scales"
 NOT_IMPLEMENTED["torch.complex32"] = "the dtype torch.complex32"
 
 

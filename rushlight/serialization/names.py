@@ -99,7 +99,7 @@ def to_torch(module, name):
         return _SAME_THING[module, name]
     if module == "rushlight" or _inside(module, "rushlight.ops"):
         return _public_function(module, name)
-    if _inside(module, "rushlight.nn.quantized"):
+    if _inside(module, "rushlight.nn.quantization"):
         return None  # with their weights in another form than torch's classes
     for package in ("optim.lr_scheduler", "nn.functional"):  # one file each in torch
         if _inside(module, f"rushlight.{package}"):

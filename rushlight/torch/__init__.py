@@ -1,7 +1,7 @@
 """torch's own rarely used modules, a thin file each: `rushlight.cuda` is `rushlight.torch.cuda`, as `torch.cuda` is.
 
 Nothing below imports from here, and nothing here computes. `NAMES` are the modules that programs know directly below
-the package; the other files belong to these.
+the package; the other files belong to these. `ELSEWHERE` are second names of some.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ NAMES = frozenset({
     "mps", "mtia", "multiprocessing", "nested", "onnx", "overrides", "profiler", "quantization", "quasirandom", "random", "return_types", "signal", "special",
     "storage", "types", "utils.collect_env", "utils.cpp_extension", "utils.model_zoo", "version", "xpu",
 })  # fmt: skip
+ELSEWHERE = {"nn.intrinsic": "ao.nn.intrinsic", "nn.qat": "ao.nn.qat", "nn.quantized": "ao.nn.quantized"}
 VISION = "rushlight_vision"  # a package of its own, which is `rushlight.vision` too
 _ROOT = __name__.rpartition(".")[0]
 
@@ -29,6 +30,9 @@ def home_of(name: str) -> str:
         return name
     if below.partition(".")[0] == "vision":
         return VISION + below.removeprefix("vision")
+    for older, path in ELSEWHERE.items():
+        if below == older or below.startswith(older + "."):
+            below = path + below.removeprefix(older)
     return f"{__name__}.{below}" if _is_here(below) else name
 
 

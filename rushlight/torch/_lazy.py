@@ -22,6 +22,10 @@ NAMES = {
     ),
     **dict.fromkeys(("from_dlpack", "to_dlpack"), "utils.dlpack"),
     **dict.fromkeys(("quantize_per_tensor", "dequantize", "int_repr", "q_scale", "q_zero_point"), "ops.quantized.tensor"),
+    **dict.fromkeys(
+        ("quantize_per_channel", "q_per_channel_scales", "q_per_channel_zero_points", "q_per_channel_axis"),
+        "ops.quantized.channels",
+    ),
     **dict.fromkeys(("fake_quantize_per_tensor_affine", "fake_quantize_per_channel_affine"), "ops.quantized.fake"),
     "convolution": "ops.aten_forms",
     **dict.fromkeys(("ScriptDict", "ScriptList"), "torch.jit.containers"),
@@ -56,7 +60,9 @@ METHODS = {
         "_values _coalesced_ _dimI _dimV values _nnz sparse_dim dense_dim crow_indices col_indices "
         "_as_sparse_rows"
     ),
-    "ops.quantized.tensor": "int_repr q_scale q_zero_point qscheme dequantize",
+    "ops.quantized.tensor": (
+        "int_repr q_scale q_zero_point qscheme q_per_channel_scales q_per_channel_zero_points q_per_channel_axis dequantize"
+    ),
     "ops.signal.stft": "stft istft",
     "core.tensor.dlpack": "__dlpack__ __dlpack_device__",
     "core.tensor.memory_order": "__reversed__ dim_order is_distributed is_set_to module_load new_empty_strided resize resize_as",

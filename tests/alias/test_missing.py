@@ -10,13 +10,13 @@ from rushlight.alias.program_names import names_in, python_files
 TOUCHING = """
 import subprocess, sys
 import torch
-from torch.ao.quantization import fuse_modules
+from torch.ao.quantization import get_block_size
 
 torch.package.PackageImporter
 subprocess.run([sys.executable, "-c", "import torch; torch.package.PackageExporter"])
 try: torch.ones(1).to_mkldnn()
 except NotImplementedError: pass
-fuse_modules(torch.ones(1))
+get_block_size(torch.ones(1))
 """
 
 
@@ -24,12 +24,12 @@ def test_record_of_a_program_that_fails(program):
     script = program.write("script.py", TOUCHING)
     done = program.run("--missing", "report.json", script, "argument")
     assert done.returncode == 1
-    assert done.stderr.endswith("NotImplementedError: Rushlight does not have torch.ao.quantization.fuse_modules\n")
+    assert done.stderr.endswith("NotImplementedError: Rushlight does not have torch.ao.quantization.get_block_size\n")
     missing = {item["name"]: item for item in json.loads((program.folder / "report.json").read_text())["missing"]}
     touched = {name: [(t["how"], t["where"]) for t in item["touched"]] for name, item in missing.items()}
     assert touched == {
         "torch.Tensor.to_mkldnn": [("call", f"{script}:8")],
-        "torch.ao.quantization.fuse_modules": [("import", f"{script}:4"), ("call", f"{script}:10")],
+        "torch.ao.quantization.get_block_size": [("import", f"{script}:4"), ("call", f"{script}:10")],
         "torch.package.PackageExporter": [("attribute", "<string>:1")],
         "torch.package.PackageImporter": [("attribute", f"{script}:6")],
     }

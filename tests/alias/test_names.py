@@ -122,7 +122,7 @@ def test_files_name_torchs_classes(program):
 IMPORTS = """
 import torch, torch.ao.quantization
 import torch.nn.utils.weight_norm, torch.nn.parallel.data_parallel
-from torch.ao.quantization import fuse_modules
+from torch.ao.quantization import get_block_size
 from torch.package import PackageExporter, PackagingError
 from torch import *
 
@@ -138,7 +138,7 @@ def says(call):
 try: raise ValueError
 except PackagingError: pass
 except ValueError: print(isinstance(3, PackageExporter), issubclass(PackagingError, ValueError), PackageExporter | None)
-says(lambda: fuse_modules(3))
+says(lambda: get_block_size(3))
 says(lambda: Derived())
 says(decorated)
 says(lambda: torch.ones(2).to_mkldnn())
@@ -156,7 +156,7 @@ print(torch.nn.modules.conv.math.pi > 3, torch.nn.modules.linear.F is torch.nn.f
 def test_missing_names_fail_where_they_are_used(program):
     assert program.prints(IMPORTS).splitlines() == [
         "False False torch.package.package_exporter.PackageExporter | None",
-        "NotImplementedError Rushlight does not have torch.ao.quantization.fuse_modules",
+        "NotImplementedError Rushlight does not have torch.ao.quantization.get_block_size",
         "NotImplementedError Rushlight does not have torch.package.PackageExporter, from which Derived is derived",
         "NotImplementedError Rushlight does not have torch.compiler.wrap_numpy, which decorates decorated",
         "NotImplementedError Rushlight does not have torch.Tensor.to_mkldnn (nearest: torch.Tensor.is_mkldnn)",

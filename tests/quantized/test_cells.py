@@ -6,7 +6,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn
-from rushlight.nn.quantized import cells
+from rushlight.nn.quantization import cells
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.ao.quantization is deprecated:DeprecationWarning")
 

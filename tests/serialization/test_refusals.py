@@ -296,7 +296,6 @@ def test_a_bool_is_0_or_1_whatever_the_file_says():
     ("path", "kind"),
     [
         ("torch QUInt4x2Storage", "quantized"),
-        ("torch per_channel_affine", "quantized"),
     ],
 )
 def test_what_torch_has_and_we_do_not(path, kind):

@@ -2661,6 +2661,18 @@ class Tensor:
         """`qscheme` of a quantized tensor; see `rushlight.ops.quantized.tensor.QuantizedTensor`."""
         ...
 
+    def q_per_channel_scales(self) -> Tensor:
+        """`q_per_channel_scales` of a quantized tensor; see `rushlight.ops.quantized.tensor.QuantizedTensor`."""
+        ...
+
+    def q_per_channel_zero_points(self) -> Tensor:
+        """`q_per_channel_zero_points` of a quantized tensor; see `rushlight.ops.quantized.tensor.QuantizedTensor`."""
+        ...
+
+    def q_per_channel_axis(self) -> Tensor:
+        """`q_per_channel_axis` of a quantized tensor; see `rushlight.ops.quantized.tensor.QuantizedTensor`."""
+        ...
+
     def dequantize(self) -> Tensor:
         """The values of a quantized tensor as float32; of any other tensor, the tensor as float32."""
         ...

@@ -67,6 +67,7 @@ from .normalization import layer_norm as layer_norm
 from ...ops import leaky_relu as leaky_relu
 from ...ops import leaky_relu_ as leaky_relu_
 from ...ops import linear as linear
+from .classification_loss import linear_cross_entropy as linear_cross_entropy
 from ...ops import local_response_norm as local_response_norm
 from .probabilities import log_softmax as log_softmax
 from ...ops import logsigmoid as logsigmoid

@@ -49,6 +49,74 @@ def cross_entropy(
     )
 
 
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Tensor:
+    """`cross_entropy` of input @ linear_weight^T + linear_bias.
+
+    Args:
+        linear_weight: a row for each class; with more dimensions between, a loss for each of their places.
+        linear_bias: of linear_weight's shape without the last dimension.
+        weight: a factor for each class.
+        reduction: "mean", "sum" or "none".
+        ignore_index: a class index whose samples do not count (default: -100); not for probabilities.
+        label_smoothing: the share of each target that is spread over all classes, in [0, 1].
+        options: None; torch computes the loss in chunks by them.
+    Shape: input (N, F) or (F), linear_weight (C, *, F), target (N, *) or () of classes, or (N, C, *) of probabilities -> (),
+        or (N, *) with reduction="none"
+    Raises:
+        NotImplementedError: `options` are given, as in
+            `linear_cross_entropy(ones(1, 2), ones(3, 2), tensor([1]), options=1)`.
+        RuntimeError: the numbers of features differ, as in `linear_cross_entropy(ones(1, 2), ones(3, 4), tensor([1]))`.
+
+    >>> linear_cross_entropy(ones(1, 2), zeros(4, 2), tensor([1]))
+    tensor(1.3863)
+    """
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if linear_weight.dim() < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}")
+    batch, features = tuple(input.shape[:-1]), input.shape[-1]
+    classes, *places = linear_weight.shape[:-1]
+    if features != linear_weight.shape[-1]:
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), "
+            f"got {features} and {linear_weight.shape[-1]}, respectively"
+        )
+    if linear_bias is not None and tuple(linear_bias.shape) != (classes, *places):
+        raise RuntimeError(f"expected linear_bias shape {(classes, *places)}, got {tuple(linear_bias.shape)}")
+    if places and not batch:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
+            f"(N, {features}), got unbatched input with shape {tuple(input.shape)}"
+        )
+    shape = (*batch, classes, *places)
+    if tuple(target.shape) == shape and ignore_index is not None:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    if options is not None:
+        raise NotImplementedError(
+            "linear_cross_entropy: a loss in chunks, which `options` ask for, is not implemented; options=None gives the same "
+            "numbers up to rounding"
+        )
+    if places:
+        linear_weight = linear_weight.reshape(-1, features)  # type: ignore[attr-defined]
+        linear_bias = None if linear_bias is None else linear_bias.reshape(-1)  # type: ignore[attr-defined]
+    logits = ops.linear(input, linear_weight, linear_bias).reshape(shape)
+    return cross_entropy(
+        logits, target, weight, ignore_index=-100 if ignore_index is None else ignore_index, reduction=reduction,
+        label_smoothing=label_smoothing,
+    )  # fmt: skip
+
+
 def nll_loss(
     input: Tensor,
     target: Tensor,

@@ -18,7 +18,13 @@ from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite
 from ...core.dispatch.torch_function import disabled_impl
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.layout import per_tensor_affine
+from ...core.tensor.layout import (
+    contiguous_format,
+    per_channel_affine,
+    per_channel_affine_float_qparams,
+    per_tensor_affine,
+    preserve_format,
+)  # fmt: skip
 from ...core.tensor.memory_order import element_strides
 from ...core.tensor.pickling import Memory, rebuild_tensor_v2
 from ...core.tensor.placeholder import NoArray, Placeholder, operator_above
@@ -34,7 +40,15 @@ __all__ = [
 ]  # fmt: skip
 
 LEVELS = {dtypes.qint8: np.dtype(np.int8), dtypes.quint8: np.dtype(np.uint8), dtypes.qint32: np.dtype(np.int32)}
+CHANNEL_SCHEMES = (per_channel_affine, per_channel_affine_float_qparams)
 _new = object.__new__
+
+
+def _rules() -> Any:
+    """The operators of quantized tensors, which load with the first of them."""
+    from . import operators
+
+    return operators
 
 
 class _Levels(Placeholder):
@@ -82,6 +96,15 @@ class QuantizedTensor(Tensor):
         """The level of zero."""
         return self._zero_point
 
+    def q_per_channel_scales(self) -> Any:
+        """Raises RuntimeError: there is one scale."""
+        raise RuntimeError(
+            "Expected quantizer->qscheme() == kPerChannelAffine || quantizer->qscheme() == kPerChannelAffineFloatQParams to "
+            "be true, but got false."
+        )
+
+    q_per_channel_zero_points = q_per_channel_axis = q_per_channel_scales
+
     def qscheme(self) -> Any:
         """`per_tensor_affine`: one scale and one zero point for all elements."""
         return per_tensor_affine
@@ -107,9 +130,24 @@ class QuantizedTensor(Tensor):
         strides = element_strides(self._levels)
         return strides if dim is None else strides[dim]
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the levels are contiguous in memory."""
-        return wrap(self._levels).is_contiguous() if memory_format is None else _refuse("is_contiguous")
+    def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
+        """Whether the levels are contiguous in memory, in an order of dimensions."""
+        return wrap(self._levels).is_contiguous(memory_format=memory_format)
+
+    def contiguous(self, memory_format: Any = contiguous_format) -> Any:
+        """The tensor with its levels in this order, itself where they are."""
+        if self.is_contiguous(memory_format):
+            return self
+        return self._moved(lambda levels: levels.contiguous(memory_format=memory_format), "contiguous")
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """The tensor on a device, of which there is the CPU, or in an order of dimensions."""
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, dtypes.dtype) and value is not self._type:
+                raise RuntimeError("Creation of quantized tensor requires quantized dtype like torch.quint8")
+        moved = wrap(self._levels).to(*[a for a in args if not isinstance(a, dtypes.dtype)],  # type: ignore[attr-defined]
+                                      **{k: v for k, v in kwargs.items() if k != "dtype"})  # fmt: skip
+        return self if moved._array is self._levels else self._like(moved._array)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the tensor's type, such as 'torch.quantized.QInt8Tensor'."""
@@ -129,11 +167,11 @@ class QuantizedTensor(Tensor):
 
     def cpu(self, memory_format: Any = None) -> Any:
         """The tensor itself, which is on the CPU."""
-        return self if memory_format is None else _refuse("cpu")
+        return self if memory_format is None else self.contiguous(memory_format)
 
-    def clone(self, *, memory_format: Any = None) -> Any:
+    def clone(self, *, memory_format: Any = preserve_format) -> Any:
         """A copy in memory of its own."""
-        return self._like(self._levels.copy(order="K")) if memory_format is None else _refuse("clone")
+        return self._moved(lambda levels: levels.clone(memory_format=memory_format), "clone")
 
     def equal(self, other: Tensor) -> bool:
         """Whether `other` is quantized alike and has the same levels."""
@@ -142,6 +180,10 @@ class QuantizedTensor(Tensor):
             and (self._type, self._scale, self._zero_point) == (other._type, other._scale, other._zero_point)
             and np.array_equal(self._levels, other._levels)
         )
+
+    def _round(self, values: np.ndarray) -> np.ndarray:
+        """float32 values as levels of this tensor's scale and zero point."""
+        return rounded_levels(values, self._scale, self._zero_point, self._levels.dtype)
 
     def _like(self, levels: np.ndarray) -> QuantizedTensor:
         return assemble(levels, self._type, self._scale, self._zero_point)
@@ -210,11 +252,34 @@ class QuantizedTensor(Tensor):
             memo[id(self)] = self._like(copy.deepcopy(self._levels))
         return memo[id(self)]
 
-    def _call_operator(self, record: Op, tensors: tuple, metadata: tuple) -> NoReturn:
-        raise _no_kernel(record.name)
+    def _call_operator(self, record: Op, tensors: tuple, metadata: tuple) -> Any:
+        return _rules().call(record, tensors, metadata)
 
-    def _write_operator(self, record: Op, target: Tensor, others: tuple, metadata: tuple) -> NoReturn:
-        raise _no_kernel(record.name + "_")
+    def _write_operator(self, record: Op, target: Tensor, others: tuple, metadata: tuple) -> Any:
+        return _rules().write(record, target, others, metadata)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._moved(lambda levels: levels[index], "__getitem__")
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        levels: Any = wrap(self._levels)
+        levels[index] = wrap(_rules().levels_for(self, value))
+
+    def __iter__(self) -> Any:
+        return iter([self[k] for k in range(len(self))])
+
+    def copy_(self, src: Any, non_blocking: bool = False) -> Any:
+        """Take the values of another tensor, rounded to the levels of this one."""
+        self._levels[...] = _rules().levels_for(self, src)
+        return self
+
+    def fill_(self, value: Any) -> Any:
+        """Take a value for all elements, rounded to a level."""
+        return self.copy_(value)
+
+    def _moved(self, move: Any, name: str) -> Any:
+        """A tensor of the levels that `move` picks from those of this one."""
+        return self._like(move(wrap(self._levels))._array)
 
 
 def _refuse(name: str) -> NoReturn:
@@ -229,8 +294,8 @@ def _refusing(name: str) -> Any:
     return method
 
 
-for _name in ("to", "new", "new_zeros", "new_ones", "new_empty", "new_full", "new_tensor", "share_memory_", "storage",
-              "untyped_storage", "__getitem__", "__setitem__", "__iter__", "register_hook", "backward", "_filled_like"):  # fmt: skip
+for _name in ("new", "new_zeros", "new_ones", "new_empty", "new_full", "new_tensor", "share_memory_", "storage",
+              "untyped_storage", "register_hook", "backward", "_filled_like"):  # fmt: skip
     setattr(QuantizedTensor, _name, _refusing(_name))
 
 
@@ -251,8 +316,14 @@ def rebuild(
 ) -> QuantizedTensor:  # fmt: skip
     """A quantized tensor from its pickle, torch's `_rebuild_qtensor`; parameters: (per_tensor_affine, scale, zero_point)."""
     scheme, *numbers = parameters if isinstance(parameters, tuple) else (None,)
+    if scheme in CHANNEL_SCHEMES:
+        is_good = len(numbers) == 3 and all(isinstance(t, Tensor) for t in numbers[:2]) and type(numbers[2]) is int
+        if not is_good or memory.flat.dtype not in _DTYPES or requires_grad:
+            raise pickle.UnpicklingError("a quantized tensor is made of levels, scales, zero points and a dimension")
+        levels = rebuild_tensor_v2(memory, offset, size, stride, False, OrderedDict())
+        return _rules().of_channels(levels, _DTYPES[memory.flat.dtype], *numbers)
     if scheme is not per_tensor_affine:
-        raise NotImplementedError(f"quantized tensors with {scheme} are not implemented, only with per_tensor_affine")
+        raise NotImplementedError(f"quantized tensors with {scheme} are not implemented")
     if [type(n) for n in numbers] != [float, int] or memory.flat.dtype not in _DTYPES or requires_grad:
         raise pickle.UnpicklingError(
             "a quantized tensor is made of levels, a scale and a zero point, without a gradient"
@@ -370,7 +441,9 @@ def _not_quantized(name: str) -> Any:
     return method
 
 
-for _name in ("int_repr", "q_scale", "q_zero_point", "qscheme"):
+for _name in (
+    "int_repr", "q_scale", "q_zero_point", "qscheme", "q_per_channel_scales", "q_per_channel_zero_points", "q_per_channel_axis",
+):  # fmt: skip
     composite(name=_name, method=True, function=False)(_not_quantized(_name))
 
 

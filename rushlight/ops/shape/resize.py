@@ -61,7 +61,12 @@ def constant_pad_nd(input, pad, value=0):
     >>> constant_pad_nd(ones(2), (1, 2), 9)
     tensor([9., 1., 1., 9., 9.])
     """
-    return _constant_pad(input, tuple(pad), exact(value, input._array.dtype) if value else 0)
+    return _constant_pad(input, tuple(pad), _element(value, input) if value else 0)
+
+
+def _element(value, input):
+    """A number as an element of `input`; a quantized tensor rounds it to a level itself."""
+    return value if input.is_quantized else exact(value, input._array.dtype)
 
 
 # ---------------------------------------------------------------------------------------------- the input itself around
@@ -207,7 +212,7 @@ def pad(input, pad, mode="constant", value=None):
     if mode == "constant":
         if isinstance(value, (Tensor, np.ndarray, list, tuple, complex, str)):
             value = _number_around(value)
-        return _constant_pad(input, pad, exact(value, input._array.dtype) if value else 0)
+        return _constant_pad(input, pad, _element(value, input) if value else 0)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     _check_pad(shape, pad, mode)

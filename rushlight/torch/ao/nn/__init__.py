@@ -1,5 +1,5 @@
-"""`torch.ao.nn`: quantized layers, and those for training before quantization."""
+"""`torch.ao.nn`: quantized layers, those for training before quantization, and layers that become one."""
 
-from . import qat, quantized
+from . import intrinsic, qat, quantized
 
-__all__ = ["qat", "quantized"]
+__all__ = ["intrinsic", "qat", "quantized"]

@@ -1,6 +1,7 @@
 """`torch.ao.quantization.observer`: what looks at tensors to choose a scale."""
 
-from rushlight.nn.quantized.observers import (
+from rushlight.nn.quantization.histogram import HistogramObserver, default_histogram_observer
+from rushlight.nn.quantization.observers import (
     MinMaxObserver,
     ObserverBase,
     PlaceholderObserver,
@@ -9,7 +10,7 @@ from rushlight.nn.quantized.observers import (
     default_placeholder_observer,
     default_weight_observer,
 )
-from rushlight.nn.quantized.range_observers import (
+from rushlight.nn.quantization.range_observers import (
     FixedQParamsObserver,
     MovingAverageMinMaxObserver,
     MovingAveragePerChannelMinMaxObserver,
@@ -26,6 +27,7 @@ from rushlight.nn.quantized.range_observers import (
 
 __all__ = [
     "FixedQParamsObserver",
+    "HistogramObserver",
     "MinMaxObserver",
     "MovingAverageMinMaxObserver",
     "MovingAveragePerChannelMinMaxObserver",
@@ -38,6 +40,7 @@ __all__ = [
     "default_dynamic_quant_observer",
     "default_fixed_qparams_range_0to1_observer",
     "default_fixed_qparams_range_neg1to1_observer",
+    "default_histogram_observer",
     "default_observer",
     "default_per_channel_weight_observer",
     "default_placeholder_observer",

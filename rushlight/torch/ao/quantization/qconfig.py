@@ -1,10 +1,10 @@
 """`torch.ao.quantization.qconfig`: which observers a layer has."""
 
-from rushlight.nn.quantized.observers import (
+from rushlight.nn.quantization.observers import (
     QConfig,
     default_dynamic_qconfig,
 )
-from rushlight.nn.quantized.prepare import (
+from rushlight.nn.quantization.prepare import (
     default_activation_only_qconfig,
     default_dynamic_qat_qconfig,
     default_embedding_qat_qconfig,
@@ -14,6 +14,7 @@ from rushlight.nn.quantized.prepare import (
     default_qconfig,
     default_weight_only_qconfig,
     get_default_qat_qconfig,
+    get_default_qconfig,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "default_qconfig",
     "default_weight_only_qconfig",
     "get_default_qat_qconfig",
+    "get_default_qconfig",
 ]

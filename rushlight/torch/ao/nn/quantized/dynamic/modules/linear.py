@@ -1,5 +1,5 @@
 """`torch.ao.nn.quantized.dynamic.modules.linear`."""
 
-from rushlight.nn.quantized.linear import Linear
+from rushlight.nn.quantization.linear import Linear
 
 __all__ = ["Linear"]

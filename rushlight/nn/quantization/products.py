@@ -18,6 +18,7 @@ from ...backend.onednn.integer_matmul import integer_matmul
 from ...core.dispatch.mode import is_grad_enabled
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, type_word, wrap
+from ...ops.quantized.channels import ChannelQuantizedTensor
 from ...ops.quantized.tensor import QuantizedTensor, array_of, rounded_levels
 
 __all__ = ["PackedLinear", "activation_parameters", "linear_dynamic"]
@@ -53,6 +54,16 @@ class PackedLinear:
         return np.ascontiguousarray(self.weight._levels)
 
     @cached_property
+    def scales(self) -> Any:
+        """The weight's scale, or those of its rows (K,), as float32."""
+        weight = self.weight
+        if not isinstance(weight, ChannelQuantizedTensor):
+            return np.float32(weight._scale)
+        if weight._axis or weight._zero_points.any():
+            raise NotImplementedError("weights of products have scales by rows, and 0 as their zero points")
+        return weight._scales.astype(np.float32)
+
+    @cached_property
     def _sums(self) -> np.ndarray:
         return self._levels.sum(1, dtype=np.int32)
 
@@ -60,7 +71,7 @@ class PackedLinear:
     def has_exact_sums(self) -> bool:
         """Whether all sums of products are float32 numbers as they are."""
         most = np.abs(self._levels, dtype=np.int32).sum(1).max(initial=0)
-        return self.weight._zero_point == 0 and bool(most * (_GREATEST + 1) <= _EXACT_SUM)
+        return not self.weight._zero_point and bool(most * (_GREATEST + 1) <= _EXACT_SUM)
 
     def unpack(self) -> tuple[QuantizedTensor, Tensor | None]:
         """(weight, bias)."""
@@ -161,7 +172,7 @@ def _linear(input: Tensor, packed: PackedLinear) -> Tensor:
     limits = (x.min(), x.max()) if x.size else (0.0, 0.0)
     scale, zero_point = activation_parameters(*limits)
     sums = packed.integer_product(_activation_levels(x.reshape(-1, k), scale, zero_point), zero_point)
-    factor = np.float32(scale) * np.float32(packed.weight._scale)
+    factor = np.float32(scale) * packed.scales
     bias = None if packed.bias is None else packed.bias._array
     return wrap(_scaled(sums, factor, bias, packed.has_exact_sums).reshape(*x.shape[:-1], n))
 
@@ -187,7 +198,7 @@ def _scaled(sums: np.ndarray, factor: Any, bias: np.ndarray | None, are_exact: b
     with np.errstate(all="ignore"):
         if bias is None:
             return sums.astype(np.float32) * factor
-        out, bias, factor = np.empty(sums.shape, np.float32), bias.astype(np.float64), np.float64(factor)
+        out, bias, factor = np.empty(sums.shape, np.float32), bias.astype(np.float64), np.asarray(factor, np.float64)
         for rows in _chunks(sums.shape):
             exact = (sums[rows] if are_exact else sums[rows].astype(np.float32)).astype(np.float64)
             exact *= factor

@@ -11,15 +11,21 @@ from ...core.tensor import dtype as dtypes
 from .. import modules as nn
 from ..utils.parametrize import type_before_parametrizations
 from .cells import GRUCell, LSTMCell, RNNCell
+from .fake_quantize import FakeQuantizeBase
+from .intrinsic import _FusedModule
 from .linear import Linear
-from .observers import QConfig, default_dynamic_qconfig
+from .observers import ObserverBase, QConfig, default_dynamic_qconfig
 from .recurrent import GRU, LSTM
 
 __all__ = [
     "DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS",
     "get_default_dynamic_quant_module_mappings",
+    "observer_forward_hook",
+    "observer_forward_pre_hook",
     "propagate_qconfig_",
     "quantize_dynamic",
+    "remove_qconfig",
+    "swap_children",
     "swap_module",
 ]
 
@@ -81,7 +87,7 @@ def quantize_dynamic(
     model.eval()
     propagate_qconfig_(model, qconfig_spec)
     _convert(model, get_default_dynamic_quant_module_mappings() if mapping is None else mapping, mapping is None)
-    _remove_qconfig(model)
+    remove_qconfig(model)
     return model
 
 
@@ -108,13 +114,32 @@ def _propagate(module: Any, table: dict[Any, Any], inherited: QConfig | None, pr
 
 def _convert(module: Any, mapping: dict[Any, Any], is_default: bool) -> None:
     for name, child in list(module.named_children()):
-        _convert(child, mapping, is_default)
+        if not isinstance(child, _FusedModule):
+            _convert(child, mapping, is_default)
         if is_default and type(child) in _NOT_IMPLEMENTED and child.qconfig is not None:
             raise NotImplementedError(
                 f"quantize_dynamic: {type(child).__name__} has no quantized layer here; those are "
                 f"{', '.join(sorted({c.__name__ for c in mapping}))}. Name the classes to quantize in qconfig_spec"
             )
         module._modules[name] = swap_module(child, mapping, {})
+
+
+def swap_children(module: Any, mapping: dict[Any, Any]) -> None:
+    """Put the quantized layer of each layer in its place; fused modules are one."""
+    for name, child in list(module.named_children()):
+        if not isinstance(child, _FusedModule):
+            swap_children(child, mapping)
+        module._modules[name] = swap_module(child, mapping, {})
+
+
+def observer_forward_hook(module: Any, input: Any, output: Any) -> Any:
+    """The hook that shows a layer's result to its observer."""
+    return module.activation_post_process(output)
+
+
+def observer_forward_pre_hook(module: Any, input: Any) -> Any:
+    """The hook that shows a layer's input to its observer."""
+    return module.activation_post_process(input[0])
 
 
 def swap_module(
@@ -135,11 +160,20 @@ def swap_module(
     for hook in mod._forward_pre_hooks.values():
         made.register_forward_pre_hook(hook)
     for hook in mod._forward_hooks.values():
-        made.register_forward_hook(hook)
+        if hook is not observer_forward_hook:
+            made.register_forward_hook(hook)
     return made
 
 
-def _remove_qconfig(module: Any) -> None:
-    for child in module.children():
-        _remove_qconfig(child)
+def remove_qconfig(module: Any) -> None:
+    """Take away what `prepare` has given a model: the attributes `qconfig`, observers and their hooks."""
+    for child in list(module.children()):
+        remove_qconfig(child)
     module.__dict__.pop("qconfig", None)
+    if isinstance(getattr(module, "activation_post_process", None), (ObserverBase, FakeQuantizeBase)):
+        del module.activation_post_process
+    for hooks, own in (
+        (module._forward_hooks, observer_forward_hook), (module._forward_pre_hooks, observer_forward_pre_hook),
+    ):  # fmt: skip
+        for key in [k for k, hook in hooks.items() if hook is own]:
+            del hooks[key]

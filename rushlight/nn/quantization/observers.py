@@ -16,13 +16,14 @@ from ... import ops
 from ...core.tensor import dtype as dtypes
 from ...core.tensor import layout
 from ...core.tensor.tensor import Tensor, wrap
+from ...ops.quantized.channels import quantize_per_channel
 from ...ops.quantized.tensor import LEVELS, quantize_per_tensor
 from ..modules.module import Module
 
 __all__ = [
     "MinMaxObserver", "ObserverBase", "PlaceholderObserver", "QConfig", "UniformQuantizationObserverBase",
     "default_dynamic_qconfig", "default_dynamic_quant_observer", "default_placeholder_observer", "default_weight_observer",
-    "quantized_weight",
+    "levels_of_weight", "quantized_weight",
 ]  # fmt: skip
 
 _EPS = float(np.finfo(np.float32).eps)
@@ -261,18 +262,27 @@ default_dynamic_qconfig = QConfig(default_dynamic_quant_observer, default_weight
 
 
 def quantized_weight(weight: Tensor, qconfig: Any) -> Any:
-    """A weight as levels, by the observer that `qconfig` names.
-
-    Raises NotImplementedError for an observer with other levels than qint8, or of several scales.
-    """
+    """A weight as levels, by the observer that `qconfig` names, with one scale or one for each channel."""
     observer = (qconfig if qconfig is not None and qconfig.weight is not None else default_dynamic_qconfig).weight()
     if observer.dtype is not dtypes.qint8:
         raise NotImplementedError(f"dynamic quantization is implemented for weights of qint8, not of {observer.dtype}")
     observer(weight)
+    return levels_of_weight(weight, observer)
+
+
+def levels_of_weight(weight: Tensor, observer: Any) -> Any:
+    """A weight as levels, by an observer (or a module that rounds) that has seen it.
+
+    Raises AssertionError for an observer with other levels than qint8.
+    """
+    if observer.dtype is not dtypes.qint8:
+        raise AssertionError(f"Weight observer must have dtype torch.qint8, got {observer.dtype}")
     scale, zero_point = observer.calculate_qparams()
-    if scale.numel() != 1:
-        raise NotImplementedError("weights with a scale for each channel are not implemented")
     weight = weight.detach().float()  # type: ignore[attr-defined]
-    quantized = quantize_per_tensor(weight, float(scale), int(zero_point), dtypes.qint8)
-    np.clip(quantized._levels, observer.quant_min, observer.quant_max, out=quantized._levels)
+    if observer.qscheme in (_SYMMETRIC, _AFFINE):
+        quantized = quantize_per_tensor(weight, float(scale), int(zero_point), dtypes.qint8)
+    else:
+        quantized = quantize_per_channel(weight, scale, zero_point, observer.ch_axis, dtypes.qint8)
+    limits = getattr(observer, "activation_post_process", observer)
+    np.clip(quantized._levels, limits.quant_min, limits.quant_max, out=quantized._levels)
     return quantized

@@ -1,0 +1,69 @@
+"""The operators of `torch.ops.quantized`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ....ops.quantized import functions
+from ..products import PackedLinear, linear_dynamic
+from .products import PackedConv, conv, linear
+
+__all__ = ["OPERATORS"]
+
+
+def _linear(X: Any, W_prepack: Any, Y_scale_i: float, Y_zero_point_i: int) -> Any:
+    return linear(X, W_prepack, Y_scale_i, Y_zero_point_i)
+
+
+def _linear_relu(X: Any, W_prepack: Any, Y_scale_i: float, Y_zero_point_i: int) -> Any:
+    return linear(X, W_prepack, Y_scale_i, Y_zero_point_i, True)
+
+
+def _linear_dynamic(X: Any, W_prepack: Any, reduce_range: bool = False) -> Any:
+    return linear_dynamic(X, W_prepack)
+
+
+def _conv(qx: Any, packed_weight: Any, output_scale: float, output_zero_point: int) -> Any:
+    return conv(qx, packed_weight, output_scale, output_zero_point)
+
+
+def _conv_relu(qx: Any, packed_weight: Any, output_scale: float, output_zero_point: int) -> Any:
+    return conv(qx, packed_weight, output_scale, output_zero_point, True)
+
+
+def _conv_prepack(
+    weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, *, dims: int
+) -> Any:  # fmt: skip
+    if weight.dim() != dims + 2:
+        raise RuntimeError(f"Weights are expected to have {dims + 2} dimensions")
+    return PackedConv(weight, bias, stride, padding, dilation, groups)
+
+
+def _unpack(packed: Any) -> Any:
+    return packed.unpack()
+
+
+OPERATORS: dict[str, Any] = {
+    **{
+        name: getattr(functions, name)
+        for name in (
+            "add", "add_relu", "mul", "mul_relu", "matmul", "add_scalar", "add_scalar_relu", "mul_scalar", "mul_scalar_relu",
+            "cat", "cat_relu", "relu6", "leaky_relu", "hardswish", "elu", "sigmoid", "tanh", "softmax", "prelu", "batch_norm",
+            "batch_norm_relu", "layer_norm", "group_norm", "instance_norm",
+        )
+    },
+    "batch_norm2d": functions.batch_norm,
+    "batch_norm3d": functions.batch_norm,
+    "batch_norm2d_relu": functions.batch_norm_relu,
+    "batch_norm3d_relu": functions.batch_norm_relu,
+    "linear": _linear,
+    "linear_relu": _linear_relu,
+    "linear_dynamic": _linear_dynamic,
+    "linear_prepack": PackedLinear,
+    "linear_unpack": _unpack,
+    **{f"conv{n}d": _conv for n in (1, 2, 3)},
+    **{f"conv{n}d_relu": _conv_relu for n in (1, 2, 3)},
+    **{f"conv{n}d_prepack": partial(_conv_prepack, dims=n) for n in (1, 2, 3)},
+    **{f"conv{n}d_unpack": _unpack for n in (1, 2, 3)},
+}  # fmt: skip
