@@ -1242,11 +1242,11 @@ def grid_sample(input: Tensor, grid: Tensor, mode: _str = 'bilinear', padding_mo
     ...
 
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: Any, padding_mode: _str, align_corners: _bool) -> Tensor:
-    """`grid_sample` with the modes as numbers, in the order of its documentation."""
+    """`grid_sample` with the modes as numbers, in the order of its documentation. Shape: as for `grid_sample`."""
     ...
 
 def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: Any, padding_mode: _str, align_corners: _bool) -> Tensor:
-    """`grid_sample` with the modes as numbers, in the order of its documentation."""
+    """`grid_sample` with the modes as numbers, in the order of its documentation. Shape: as for `grid_sample`."""
     ...
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: Any, padding_mode: _str, align_corners: _bool) -> Tensor:

@@ -196,7 +196,9 @@ def _of(input: Any) -> ChannelQuantizedTensor:
 
 
 def q_per_channel_scales(input: Any) -> Tensor:
-    """The scales (C,) of a tensor of `quantize_per_channel`.
+    """The scales of a tensor of `quantize_per_channel`, one for each channel.
+
+    Shape: (*) -> (C,)
 
     >>> q_per_channel_scales(quantize_per_channel(ones(2), tensor([0.5, 0.25]), tensor([0, 1]), 0, qint8))
     tensor([0.5000, 0.2500], dtype=torch.float64)
@@ -205,7 +207,9 @@ def q_per_channel_scales(input: Any) -> Tensor:
 
 
 def q_per_channel_zero_points(input: Any) -> Tensor:
-    """The zero points (C,) of a tensor of `quantize_per_channel`.
+    """The zero points of a tensor of `quantize_per_channel`, one for each channel.
+
+    Shape: (*) -> (C,)
 
     >>> q_per_channel_zero_points(quantize_per_channel(ones(2), tensor([0.5, 0.25]), tensor([0, 1]), 0, qint8))
     tensor([0, 1])
@@ -215,6 +219,8 @@ def q_per_channel_zero_points(input: Any) -> Tensor:
 
 def q_per_channel_axis(input: Any) -> int:
     """The dimension of the channels of a tensor of `quantize_per_channel`.
+
+    Shape: (*) -> an int
 
     >>> q_per_channel_axis(quantize_per_channel(ones(2), tensor([0.5, 0.25]), tensor([0, 1]), 0, qint8))
     0

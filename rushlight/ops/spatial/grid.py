@@ -301,7 +301,10 @@ def _numbered(sampler, name):
         mode = ("bilinear", "nearest", "bicubic")[interpolation_mode]
         return sampler(input, grid, mode, ("zeros", "border", "reflection")[padding_mode], align_corners)
 
-    f.__name__, f.__doc__ = name, "`grid_sample` with the modes as numbers, in the order of its documentation."
+    f.__name__, f.__doc__ = (
+        name,
+        "`grid_sample` with the modes as numbers, in the order of its documentation. Shape: as for `grid_sample`.",
+    )
     return composite()(f)
 
 
