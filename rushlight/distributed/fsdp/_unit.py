@@ -7,8 +7,9 @@ is given back. The gradients of the whole are averaged such that each process ge
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class Unit:
         self.is_whole = self.is_shown = False
         self._gathering: list[Callable[[], None]] | None = None
         self._seen: Any = None  # when the parts were written that the whole was gathered from
-        self._reducing: tuple[Any, Callable[[], None]] | None = None
+        self._reducing: Callable[[], None] | None = None
 
     # ------------------------------------------------------------------------------------------ gathering
 
@@ -75,7 +76,7 @@ class Unit:
             return
         with no_grad():
             if self._gathering is None:
-                self._gathering = [self._begin(sent, put, ahead) for sent, put in self._messages()]
+                self._gathering = [self._begin(message, ahead) for message in self._messages()]
             if ahead:
                 return
             for finish in self._gathering:
@@ -87,11 +88,11 @@ class Unit:
             for member in self.members:
                 storage_of(member.whole).wrote("an optimizer's step between the forward and the backward pass")
 
-    def _begin(self, sent: np.ndarray, put: Callable[[Any], None], ahead: bool) -> Callable[[], None]:
+    def _begin(self, message: Message, ahead: bool) -> Callable[[], None]:
         key, received = self.group.key(), []
 
         def task() -> None:
-            received.append(self.group.all_gather(key, sent))
+            received.append(self.group.all_gather(key, message.sent, message.into))
 
         if ahead:
             work = self.group.start(task)
@@ -101,12 +102,13 @@ class Unit:
         def finish() -> None:
             if ahead:
                 work.wait()
-            put(received.pop())
+            if message.put is not None:
+                message.put(received.pop())
 
         return finish
 
-    def _messages(self) -> list[tuple[np.ndarray, Callable[[Any], None]]]:
-        """What is gathered: this process's bytes, and what puts those of all processes into their places."""
+    def _messages(self) -> list[Message]:
+        """What is gathered."""
         raise NotImplementedError
 
     def _written(self) -> Any:
@@ -170,28 +172,28 @@ class Unit:
         if not trained:
             return
         self.finish_reduce()
-        with no_grad():
-            flat = self._collected(trained, self._reduce_dtype(trained))
-            flat.mul_(self.share)
-        key, reduced, rows = self.group.key(), [], list(flat._array)
-        del flat
+        dtype, reduced = self._reduce_dtype(trained), []
+        works = []
+        for rows in self._collected(trained, dtype):
+            key = self.group.key()
 
-        def task() -> None:
-            reduced.append(self.group.reduce_scatter(key, rows, RedOpType.SUM))
+            def task(key: bytes = key, rows: list[Any] = rows) -> None:
+                reduced.append(self.group.reduce_scatter(key, rows, RedOpType.SUM))
+                rows.clear()
 
-        if self.group.is_local():  # one host's processes share its processors: there is nothing to overlap
-            self.group.run(task)
-            wait = None
-        else:
-            wait = self.group.start(task).wait
+            if self.group.is_local():  # one host's processes share its processors: there is nothing to overlap
+                self.group.run(task)
+            else:
+                works.append(self.group.start(task))
 
-        def put() -> None:
-            rows.clear()
+        def finish() -> None:
+            for work in works:
+                work.wait()
             with no_grad():
-                self._put_gradients(trained, wrap(np.asarray(reduced.pop())))
+                self._put_gradients(trained, [wrap(np.asarray(one)) for one in reduced])
 
-        self._reducing = wait, put
-        if wait is None:
+        self._reducing = finish
+        if not works:
             self.finish_reduce()
 
     def _reduce_dtype(self, trained: list[Member]) -> DType:
@@ -208,17 +210,24 @@ class Unit:
     def finish_reduce(self) -> None:
         """Wait for the averages, and put them where optimizers find them."""
         if self._reducing is not None:
-            (wait, put), self._reducing = self._reducing, None
-            if wait is not None:
-                wait()
-            put()
+            finish, self._reducing = self._reducing, None
+            finish()
 
-    def _collected(self, trained: list[Member], dtype: DType) -> Tensor:
-        """(processes, elements) The gradients for each process's part, zeros for those that are missing."""
+    def _collected(self, trained: list[Member], dtype: DType) -> Iterator[list[np.ndarray]]:
+        """The gradients times `share`, in messages: for each process a flat array, its part."""
         raise NotImplementedError
 
-    def _put_gradients(self, trained: list[Member], reduced: Tensor) -> None:
+    def _put_gradients(self, trained: list[Member], reduced: list[Tensor]) -> None:
+        """Give the parts their gradients. reduced: a flat tensor for each message."""
         raise NotImplementedError
+
+
+class Message(NamedTuple):
+    """What is gathered together: this process's bytes, and where those of all go, or what puts them there."""
+
+    sent: np.ndarray
+    into: np.ndarray | None
+    put: Callable[[list[np.ndarray]], None] | None
 
 
 def _stamp(t: Tensor) -> tuple[int, int]:
@@ -232,6 +241,13 @@ def take_gradient(whole: Tensor) -> Tensor | None:
     if g is not None and g.is_sparse:
         raise NotImplementedError("sparse gradients of sharded parameters are not implemented: use sparse=False")
     return g
+
+
+def own_memory(t: Tensor) -> Tensor:
+    """A contiguous copy outside of the heap: parts stay, and would leave holes where whole parameters have been."""
+    array = Pages(t.numel() * t.element_size()).array.view(t._array.dtype).reshape(t._array.shape)
+    np.copyto(array, t._array)
+    return wrap(array)
 
 
 def bytes_of(t: Tensor) -> np.ndarray:
@@ -250,7 +266,7 @@ class RowUnit(Unit):
             given = member.places[0][0]._parameters[member.places[0][1]]
             first, n = rows_of(member.shape[0], size, rank)
             with no_grad():
-                local = given.detach()[first : first + n].contiguous().clone()  # type: ignore[union-attr]
+                local = own_memory(given.detach()[first : first + n])  # type: ignore[union-attr]
             member.shard = self._sharded(local, member, given.requires_grad)  # type: ignore[union-attr]
             member.show(member.shard)
         self._make_wholes()
@@ -288,13 +304,20 @@ class RowUnit(Unit):
     def _part_bytes(self, member: Member) -> int:
         return self._rows(member) * (member.size_bytes // max(member.shape[0], 1))
 
-    def _messages(self) -> list[tuple[np.ndarray, Callable[[Any], None]]]:
-        alone = [m for m in self.members if self._part_bytes(m) >= _ALONE and m.shape[0] % self.group.size() == 0]
-        messages = [self._message([member]) for member in alone]
-        others = [member for member in self.members if member not in alone]
-        return messages + ([self._message(others)] if others else [])
+    def _is_alone(self, member: Member) -> bool:
+        """Whether a parameter travels by itself, from and to its place: copies of many small ones cost less."""
+        return self._part_bytes(member) >= _ALONE and member.shape[0] % self.group.size() == 0
 
-    def _message(self, members: list[Member]) -> tuple[np.ndarray, Callable[[Any], None]]:
+    def _messages(self) -> list[Message]:
+        alone = [member for member in self.members if self._is_alone(member)]
+        others = [member for member in self.members if not self._is_alone(member)]
+        size, messages = self.group.size(), []
+        for member in alone:
+            sent = bytes_of(member.shard._local_tensor.to(member.whole_dtype))
+            messages.append(Message(sent, bytes_of(member.whole).reshape(size, -1), None))
+        return messages + ([self._packed(others)] if others else [])
+
+    def _packed(self, members: list[Member]) -> Message:
         sizes = [self._part_bytes(member) for member in members]
         sent = np.zeros(sum(sizes), np.uint8)
         starts = np.cumsum([0, *sizes[:-1]]).tolist()
@@ -302,13 +325,13 @@ class RowUnit(Unit):
             data = bytes_of(member.shard._local_tensor.to(member.whole_dtype))
             sent[start : start + data.size] = data
 
-        def put(received: Any) -> None:
+        def put(received: list[np.ndarray]) -> None:
             for rank, data in enumerate(received):
                 for member, start, each in zip(members, starts, sizes, strict=True):
                     whole = bytes_of(member.whole)[rank * each : (rank + 1) * each]
                     whole[:] = data[start : start + whole.size]
 
-        return sent, put
+        return Message(sent, None, put)
 
     def _free(self) -> None:
         self.pages.give_back()
@@ -316,35 +339,65 @@ class RowUnit(Unit):
     def shares_memory(self, array: Any) -> bool:
         return isinstance(array, np.ndarray) and np.may_share_memory(array, self.pages.array)
 
-    def _collected(self, trained: list[Member], dtype: DType) -> Tensor:
-        size = self.group.size()
-        widths = [self._rows(member) * int(np.prod(member.shape[1:])) for member in trained]
-        flat = zeros((size, sum(widths) + len(trained)), dtype=dtype)
-        at = 0
-        for i, (member, width) in enumerate(zip(trained, widths, strict=True)):
-            g = take_gradient(member.whole)
-            for rank in range(size):
-                if g is None:
-                    break
-                first, n = rows_of(member.shape[0], size, rank)
-                if n:
-                    part = g[first : first + n].reshape(-1)
-                    flat[rank, at : at + part.numel()].copy_(part)
-            if g is not None:
-                flat[:, sum(widths) + i] = 1.0
-            at += width
-        return flat
+    def _width(self, member: Member) -> int:
+        """The elements of each process's part, of which the last ones may be missing."""
+        return self._rows(member) * prod(member.shape[1:])
 
-    def _put_gradients(self, trained: list[Member], reduced: Tensor) -> None:
-        used = reduced[reduced.numel() - len(trained) :].tolist()
+    def _collected(self, trained: list[Member], dtype: DType) -> Iterator[list[np.ndarray]]:
+        """First small parameters, and which have a gradient here; then each large one."""
+        small, large = self._split(trained)
+        width = sum(map(self._width, small))
+        flat = zeros((self.group.size(), width + len(trained)), dtype=dtype)
+        for i, member in enumerate([*small, *large]):
+            if member.whole._grad is not None:
+                flat[:, width + i] = 1.0
         at = 0
-        for member, is_used in zip(trained, used, strict=True):
+        for member in small:
+            self._pack(member, flat, at)
+            at += self._width(member)
+        flat[:, :width].mul_(self.share)
+        yield list(flat._array)
+        del flat
+        for member in large:
+            g = take_gradient(member.whole)
+            if g is None:
+                g = zeros(member.shape, dtype=dtype)
+            rows = g.to(dtype).contiguous().view(self.group.size(), -1).mul_(self.share)._array
+            del g
+            yield list(rows)
+
+    def _split(self, trained: list[Member]) -> tuple[list[Member], list[Member]]:
+        large = [member for member in trained if self._is_alone(member)]
+        return [member for member in trained if member not in large], large
+
+    def _pack(self, member: Member, flat: Tensor, at: int) -> None:
+        g = take_gradient(member.whole)
+        for rank in range(self.group.size()):
+            first, n = rows_of(member.shape[0], self.group.size(), rank)
+            if g is not None and n:
+                part = g[first : first + n].reshape(-1)
+                flat[rank, at : at + part.numel()].copy_(part)
+
+    def _put_gradients(self, trained: list[Member], reduced: list[Tensor]) -> None:
+        small, large = self._split(trained)
+        packed = reduced.pop(0)
+        used = [n > 0 for n in packed[packed.numel() - len(trained) :].tolist()]
+        at = 0
+        for member, is_used in zip(small, used, strict=False):
             local = member.shard._local_tensor
-            width = self._rows(member) * int(np.prod(member.shape[1:]))
             if is_used:
-                g = reduced[at : at + local.numel()].view(local.shape).to(member.dtype)
-                if member.shard.grad is None:
-                    member.shard.grad = member.shard._like(g.clone() if g._is_view() else g)
-                else:
-                    member.shard.grad._local_tensor.add_(g)
-            at += width
+                put_gradient(member, packed[at : at + local.numel()].clone().view(local.shape))
+            at += self._width(member)
+        for member, is_used in zip(large, used[len(small) :], strict=True):
+            g = reduced.pop(0)
+            if is_used:
+                put_gradient(member, g.view(member.shard._local_tensor.shape))
+
+
+def put_gradient(member: Member, g: Tensor) -> None:
+    """Add to the gradient of a part, or let it have this one."""
+    g = g.to(member.dtype)
+    if member.shard.grad is None:
+        member.shard.grad = member.shard._like(g)
+    else:
+        member.shard.grad._local_tensor.add_(g)
