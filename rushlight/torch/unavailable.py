@@ -339,9 +339,6 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
     ("distributed", "module", MODULE, {
         "tensor.parallel": "layers that are spread over processes. " + _OWN_NAMES,
     }),
-    ("distributed.fsdp", "class", NOT_DISTRIBUTED, "BackwardPrefetch CPUOffload FullOptimStateDictConfig "
-     "FullStateDictConfig FullyShardedDataParallel LocalStateDictConfig MixedPrecision OptimStateDictConfig "
-     "ShardedOptimStateDictConfig ShardedStateDictConfig ShardingStrategy StateDictConfig StateDictType"),
     ("distributed.optim", "class", NOT_DISTRIBUTED, "DistributedOptimizer"),
     ("distributed.rpc", "class", NOT_DISTRIBUTED, "BackendType RRef TensorPipeRpcBackendOptions WorkerInfo "
      "get_worker_info init_rpc remote rpc_async rpc_sync shutdown"),

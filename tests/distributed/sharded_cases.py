@@ -1,5 +1,7 @@
 """Models and steps with sharded parameters, the same under torch (`tests/golden/make_sharded.py`) and Rushlight."""
 
+from contextlib import contextmanager
+
 STEPS = 12
 
 
@@ -77,38 +79,56 @@ def loss_of(torch, net, x, y):
 
 
 CASES = ("plain", "clip", "twice", "frozen", "conv", "text", "mixed", "accumulate")
+FLAT_CASES = (
+    "flat", "flat originals clip", "flat grad_op originals", "flat no_shard clip", "flat twice", "flat frozen originals",
+    "flat conv", "flat text originals", "flat mixed", "flat accumulate",
+)  # fmt: skip
 
 
 def shard(torch, name):
     """The model of a case, sharded."""
-    from_fsdp = torch.distributed.fsdp
+    fsdp = torch.distributed.fsdp
     torch.manual_seed(0)
-    net, parts = make(torch, name)
+    net, parts = make(torch, name.split()[1] if name.startswith("flat ") else name)
+    if name.startswith("flat"):
+        return flat(torch, name, net, {type(part) for part in parts})
     options = {}
     if name == "mixed":
-        options["mp_policy"] = from_fsdp.MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+        options["mp_policy"] = fsdp.MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     for part in parts:
-        from_fsdp.fully_shard(part, **options)
-    return from_fsdp.fully_shard(net, **options)
+        fsdp.fully_shard(part, **options)
+    return fsdp.fully_shard(net, **options)
+
+
+def flat(torch, name, net, classes):
+    """A model in FullyShardedDataParallel."""
+    fsdp, options = torch.distributed.fsdp, {"use_orig_params": "originals" in name, "device_id": torch.device("cpu")}
+    if "mixed" in name:
+        options["mixed_precision"] = fsdp.MixedPrecision(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    kinds = fsdp.ShardingStrategy
+    strategy = kinds.NO_SHARD if "no_shard" in name else kinds.SHARD_GRAD_OP if "grad_op" in name else kinds.FULL_SHARD
+    policy = torch.distributed.fsdp.wrap.ModuleWrapPolicy(classes)
+    return fsdp.FullyShardedDataParallel(net, sharding_strategy=strategy, auto_wrap_policy=policy, **options)
 
 
 def losses(torch, name, rank, size, net=None):
     """A process's losses; the last one in eval mode."""
     net = shard(torch, name) if net is None else net
     trained = [p for p in net.parameters() if p.requires_grad]
-    make_optimizer = torch.optim.SGD if name == "conv" else torch.optim.AdamW
+    kind = name.removeprefix("flat ").split()[0]
+    make_optimizer = torch.optim.SGD if kind == "conv" else torch.optim.AdamW
     optimizer = make_optimizer(trained, lr=0.01)
-    x, y = batch(torch, name, rank, size)
+    x, y = batch(torch, kind, rank, size)
     found = []
     for _ in range(STEPS):
-        if name == "accumulate":
-            net.set_requires_gradient_sync(False)
-            loss_of(torch, net, x, y).backward()
-            net.set_requires_gradient_sync(True)
-        loss = loss_of(torch, net, x * 0.5 if name == "accumulate" else x, y)
+        if kind == "accumulate":
+            with without_sync(net):
+                loss_of(torch, net, x, y).backward()
+        loss = loss_of(torch, net, x * 0.5 if kind == "accumulate" else x, y)
         loss.backward()
-        if name == "clip":
-            torch.nn.utils.clip_grad_norm_(trained, 0.3)
+        if "clip" in name:
+            clip = getattr(net, "clip_grad_norm_", None)
+            clip(0.3) if clip is not None else torch.nn.utils.clip_grad_norm_(trained, 0.3)
         optimizer.step()
         optimizer.zero_grad()
         found.append(loss.item())
@@ -116,3 +136,14 @@ def losses(torch, name, rank, size, net=None):
     with torch.no_grad():
         found.append(loss_of(torch, net, x, y).item())
     return found
+
+
+@contextmanager
+def without_sync(net):
+    if hasattr(net, "no_sync"):
+        with net.no_sync():
+            yield
+        return
+    net.set_requires_gradient_sync(False)
+    yield
+    net.set_requires_gradient_sync(True)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-import torch.distributed.fsdp
+import torch.distributed.fsdp.wrap
 from torch.multiprocessing import start_processes
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "distributed"))
-from sharded_cases import CASES, losses  # noqa: E402
+from sharded_cases import CASES, FLAT_CASES, losses  # noqa: E402
 
 
 def run(rank, size):
@@ -20,9 +20,9 @@ def run(rank, size):
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     parts = [None] * size
-    dist.all_gather_object(parts, {name: losses(torch, name, rank, size) for name in CASES})
+    dist.all_gather_object(parts, {name: losses(torch, name, rank, size) for name in CASES + FLAT_CASES})
     if not rank:
-        found = {name: [part[name] for part in parts] for name in CASES}
+        found = {name: [part[name] for part in parts] for name in CASES + FLAT_CASES}
         lines = [f'"{name}": {json.dumps(rows)}' for name, rows in found.items()]
         (HERE / "sharded.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
     dist.destroy_process_group()

@@ -14,11 +14,10 @@ from ..device_mesh import DeviceMesh, init_device_mesh
 from ..tensor._dtensor import DTensor
 from ._policies import MixedPrecisionPolicy, OffloadPolicy
 from ._state import State, states_of
-from ._unit import Member, RowUnit
+from ._unit import MANAGED, Member, RowUnit
 
 __all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method"]
 
-_MANAGED = "_fsdp_managed"
 _classes: dict[type, type] = {}  # the class of a module: that of its sharded kind
 
 
@@ -88,7 +87,7 @@ def _members(modules: tuple[Module, ...], ignored: set[Parameter], policy: Mixed
                 _check(fqn, p)
                 kind = policy.param_dtype if policy.param_dtype is not None and p.is_floating_point() else p.dtype
                 found[id(p)] = Member(fqn, [(owner, name)], p, kind)
-                setattr(p, _MANAGED, True)
+                setattr(p, MANAGED, True)
     return list(found.values())
 
 
@@ -103,7 +102,7 @@ def _own_modules(module: Module, prefix: str) -> list[tuple[str, Module]]:
 
 
 def _check(fqn: str, p: Parameter) -> None:
-    if getattr(p, _MANAGED, False):
+    if getattr(p, MANAGED, False):
         raise ValueError(
             f"Parameter '{fqn}' is shared with a parameter already managed by another FSDP group. For shared/tied "
             "parameters, use fully_shard([module_a, module_b]) to place them in the same FSDP group."

@@ -60,6 +60,8 @@ class State:
         self.root: Root | None = None
         self.is_root = self.is_backward = self.was_called = False
         self.is_inside: set[int] = set()  # of several modules, those that have been called
+        self.hides = False  # whether modules have their parts again after each forward pass, whatever is freed
+        self.casts_as_root = self.is_summoned = False
         self.gathers_ahead = unit is not None and not unit.group.is_local()
         self.next_forward: list[State] | None = None
         self.next_backward: list[State] | None = None
@@ -74,7 +76,7 @@ class State:
             self._make_ready()
             return args, kwargs
         if self.root is None:
-            self._become_root(module)
+            self.become_root(module)
         root: Root = self.root  # type: ignore[assignment]
         if self.is_root:
             root.known, root.order = root.order, []
@@ -111,14 +113,16 @@ class State:
             self.unit.gather()
             self.unit.show_whole()
 
-    def _become_root(self, module: Module) -> None:
+    def become_root(self, module: Module) -> None:
+        """Take the states of all modules in this one along."""
         states = list(dict.fromkeys(s for m in module.modules() if (s := states_of.get(m)) is not None))
         root = Root(states)
         for state in states:
             state.root, state.is_root = root, state is self
 
     def _cast(self, values: Any) -> Any:
-        kind = self.policy.param_dtype if self.policy is not None and self.policy.cast_forward_inputs else None
+        casts = self.policy.cast_forward_inputs or (self.is_root and self.casts_as_root)
+        kind = self.policy.param_dtype if casts else None
         return values if kind is None else _as_type(values, kind)
 
     def _watched(self, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
@@ -141,11 +145,13 @@ class State:
                 return self._expecting(output)
             self.is_inside.clear()
         output = self._expecting(output)
-        if self.unit is not None and self._frees_after_forward():
+        if self.unit is not None and self._frees_after_forward() and not self.is_summoned:
             if any(self.unit.shares_memory(t._array) for t in _tensors_in(output)):
                 return output  # a parameter, or a view of one, is the result
             self.unit.give_back()
-        kind = None if self.policy is None else self.policy.output_dtype
+        elif self.unit is not None and self.hides and not self.is_summoned:
+            self.unit.show_shards()
+        kind = self.policy.output_dtype
         return output if kind is None else _as_type(output, kind)
 
     def _frees_after_forward(self) -> bool:
@@ -181,7 +187,7 @@ class State:
         if averages:
             unit._follow_flags()
             unit.reduce()
-        if self.reshard_after_backward and (self.is_backward or is_over):
+        if self.reshard_after_backward and (self.is_backward or is_over) and not self.is_summoned:
             unit.give_back()
         self.is_backward = False
         if averages or is_over:

@@ -26,8 +26,9 @@ from ..tensor._dtensor import DTensor, rows_of
 from ..tensor.placement_types import Shard
 from ._pages import Pages
 
-__all__ = ["Member", "RowUnit", "Unit"]
+__all__ = ["MANAGED", "Member", "RowUnit", "Unit"]
 
+MANAGED = "_fsdp_managed"  # the mark of parameters that a unit has
 _ALIGNED = 64  # bytes
 _ALONE = 1 << 16  # bytes of a part from which on it is gathered by itself, straight into its place
 
@@ -38,7 +39,8 @@ class Member:
     def __init__(self, name: str, places: list[tuple[Module, str]], given: Parameter, dtype: DType):
         self.name, self.places, self.shape = name, places, tuple(given.shape)
         self.dtype, self.whole_dtype = given.dtype, dtype
-        self.size_bytes = given.numel() * dtype.itemsize
+        self.numel = given.numel()
+        self.size_bytes = self.numel * dtype.itemsize
         self.whole: Any = None
         self.shard: Any = None
 
@@ -178,7 +180,7 @@ class Unit:
             key = self.group.key()
 
             def task(key: bytes = key, rows: list[Any] = rows) -> None:
-                reduced.append(self.group.reduce_scatter(key, rows, RedOpType.SUM))
+                reduced.append(self._reduce(key, rows))
                 rows.clear()
 
             if self.group.is_local():  # one host's processes share its processors: there is nothing to overlap
@@ -195,6 +197,9 @@ class Unit:
         self._reducing = finish
         if not works:
             self.finish_reduce()
+
+    def _reduce(self, key: bytes, rows: list[np.ndarray]) -> np.ndarray:
+        return self.group.reduce_scatter(key, rows, RedOpType.SUM)
 
     def _reduce_dtype(self, trained: list[Member]) -> DType:
         if self.reduce_dtype is not None:
@@ -291,7 +296,7 @@ class RowUnit(Unit):
             if member.whole_dtype is member.dtype:
                 member.whole_dtype = shard.dtype  # type: ignore[union-attr]
             member.dtype, member.shard = shard.dtype, shard  # type: ignore[union-attr]
-            member.size_bytes = shard.numel() * member.whole_dtype.itemsize  # type: ignore[union-attr]
+            member.size_bytes = member.numel * member.whole_dtype.itemsize  # type: ignore[union-attr]
         self._make_wholes()
 
     def parts(self) -> list[Tensor]:
