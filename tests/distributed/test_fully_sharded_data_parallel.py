@@ -11,6 +11,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.distributed import checkpoint, fsdp
+from rushlight.distributed.checkpoint.state_dict import get_state_dict
 from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP
 from rushlight.distributed.fsdp import StateDictType, wrap
 from rushlight.distributed.tensor import DTensor
@@ -108,6 +109,7 @@ def refused(rank, size):
         "config": lambda: FSDP.set_state_dict_type(net, StateDictType.FULL_STATE_DICT, fsdp.LocalStateDictConfig()),
         "wrapped": lambda: FSDP(net, auto_wrap_policy=wrap.always_wrap_policy),
         "hook": lambda: net.register_comm_hook(None, print),
+        "helpers": lambda: get_state_dict(net, torch.optim.SGD(net.parameters())),
     }.items():
         net.check_is_root()
         with pytest.raises(Exception) as error:
@@ -217,10 +219,10 @@ def test_names_and_shapes_are_torchs(originals, results):
             expected = {
                 INSIDE + ("0." + INSIDE + k[2:] if k[0] == "0" else k): shape for k, shape in PIECES[rank].items()
             }
-            local = PIECES[rank] | BUFFERS
+            local = {"_flat_param": (44,), "0._flat_param": (44,), **BUFFERS}
         else:
             expected = {f"{INSIDE}_flat_param": (19,), f"{INSIDE}0.{INSIDE}_flat_param": (21,)}
-            local = {"_flat_param": (19,), "0._flat_param": (21,), **BUFFERS}
+            local = {"_flat_param": (38,), "0._flat_param": (42,), **BUFFERS}
         assert found["shapes"] == expected and found["local"] == local
         assert found["grads"] == {k: shape if shape != (0,) else None for k, shape in expected.items()}
         assert found["summoned"] == PLAIN and found["whole"] == PLAIN | BUFFERS
@@ -246,6 +248,7 @@ REFUSED = {
     "config": ("RuntimeError", "Expected state_dict_config of type"),
     "wrapped": ("ValueError", "FSDP auto wrapping requires modules to not already have FSDP applied"),
     "hook": ("NotImplementedError", "register_comm_hook"),
+    "helpers": ("NotImplementedError", "FullyShardedDataParallel.optim_state_dict"),
 }
 
 

@@ -20,6 +20,7 @@ from ...nn.parallel import DistributedDataParallel
 from ...ops import tensor, zeros_like
 from ...optim import Optimizer
 from ...utils._pytree import tree_map_only
+from ..fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
 from ..objects import all_gather_object, broadcast_object_list
 from ..optim import ZeroRedundancyOptimizer
 from ..tensor._dtensor import DTensor
@@ -79,6 +80,11 @@ class _Model:
 
 
 def _verified(model: Module, submodules: set[Module] | None = None, options: StateDictOptions | None = None) -> _Model:
+    if any(isinstance(m, FullyShardedDataParallel) for m in model.modules()):
+        raise NotImplementedError(
+            "the functions of torch.distributed.checkpoint.state_dict for FullyShardedDataParallel are not implemented: use its "
+            "state_dict(), with StateDictType.SHARDED_STATE_DICT, and FullyShardedDataParallel.optim_state_dict, or fully_shard"
+        )
     info = _Model(model, options or StateDictOptions())
     if info.options.broadcast_from_rank0 and not info.options.full_state_dict:
         raise ValueError("full_state_dict must be True when broadcast_from_rank0 is True.")

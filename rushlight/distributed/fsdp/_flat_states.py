@@ -14,7 +14,7 @@ from ...core.tensor.tensor import Tensor, wrap
 from ..device_mesh import DeviceMesh
 from ..objects import all_gather_object
 from ..tensor._dtensor import DTensor
-from ..tensor.placement_types import Shard
+from ..tensor.placement_types import Replicate, Shard
 from ._flat_unit import FLAT, FlatUnit
 from ._state import states_of
 from ._unit import Member
@@ -71,14 +71,27 @@ def _own_entries(module: Any, found: Any, prefix: str, known: set[str], is_local
     inside = prefix + WRAPPER
     for key in [key for key in found if key.startswith(inside) and key not in known]:
         value = found.pop(key)
-        if drops:
+        if drops or (is_local and unit is not None and _is_of(unit, value)):
             continue
-        is_own = not is_local and isinstance(value, Tensor) and not isinstance(value, DTensor)
+        is_own = unit is not None and not is_local and isinstance(value, Tensor) and not isinstance(value, DTensor)
         if is_own and unit.shares_memory(value._array):
             with no_grad():
                 is_spread = settings.state_dict_type is StateDictType.SHARDED_STATE_DICT
                 value = _rows(value.detach(), module.process_group) if is_spread else value.detach().clone()
         found[prefix + key.removeprefix(inside)] = value
+    if is_local and unit is not None:
+        found[prefix + FLAT] = _flat_part(unit)
+
+
+def _is_of(unit: FlatUnit, value: Any) -> bool:
+    """Whether a value is this process's part, or a piece of it."""
+    return any(isinstance(value, Tensor) and storage_of(value) is storage_of(p) for p in unit.optimized())
+
+
+def _flat_part(unit: FlatUnit) -> DTensor:
+    """The part of the flat parameter, such that others know what it is a part of."""
+    mesh, placement = DeviceMesh.from_group(unit.group, "cpu"), Shard(0) if unit.pieces > 1 else Replicate()
+    return DTensor._make(unit.flat.detach(), mesh, placement, (unit.length * unit.pieces,))
 
 
 def load_own(module: Any, state: Any, prefix: str, strict: bool, missing: list[str], errors: list[str]) -> None:
@@ -90,6 +103,7 @@ def load_own(module: Any, state: Any, prefix: str, strict: bool, missing: list[s
         return
     unit.give_back()
     if module._state_dict_settings.state_dict_type is StateDictType.LOCAL_STATE_DICT:
+        _load_flat(module, state, prefix, strict, missing, errors)
         return
     for member in unit.members:
         for owner, name in member.places:
@@ -107,6 +121,29 @@ def load_own(module: Any, state: Any, prefix: str, strict: bool, missing: list[s
                 _write_member(unit, member, value)
             if unit.uses_originals:
                 state[key] = member.shard.detach()
+    if not unit.uses_originals:
+        state[_place_key(module, unit.module, FLAT, inside)] = unit.flat.detach()
+
+
+def _load_flat(module: Any, state: Any, prefix: str, strict: bool, missing: list[str], errors: list[str]) -> None:
+    """Of a state with parts of flat parameters: take the part, which has to be of as many processes."""
+    unit, inside = module._unit, prefix + WRAPPER
+    value, own = state.pop(inside + FLAT, None), _flat_part(unit)
+    if value is None:
+        if strict:
+            missing.append(prefix + FLAT)
+    elif not isinstance(value, DTensor) or value.shape != own.shape or value.placements != own.placements:
+        errors.append(
+            f"{prefix + FLAT}: the state has not the part of a flat parameter of {own.shape[0]} elements in {unit.pieces} processes"
+        )
+    else:
+        with no_grad():
+            own.copy_(value)  # type: ignore[attr-defined]
+        for p in unit.optimized():
+            storage_of(p).wrote("load_state_dict()")
+    for member in unit.members if unit.uses_originals else ():
+        for owner, name in member.places:
+            state[_place_key(module, owner, name, inside)] = member.shard.detach()
     if not unit.uses_originals:
         state[_place_key(module, unit.module, FLAT, inside)] = unit.flat.detach()
 
