@@ -73,8 +73,8 @@ def _own_entries(module: Any, found: Any, prefix: str, known: set[str], is_local
         value = found.pop(key)
         if drops or (is_local and unit is not None and _is_of(unit, value)):
             continue
-        is_own = unit is not None and not is_local and isinstance(value, Tensor) and not isinstance(value, DTensor)
-        if is_own and unit.shares_memory(value._array):
+        shown = None if is_local or not isinstance(value, Tensor) or isinstance(value, DTensor) else unit
+        if shown is not None and shown.shares_memory(value._array):
             with no_grad():
                 is_spread = settings.state_dict_type is StateDictType.SHARDED_STATE_DICT
                 value = _rows(value.detach(), module.process_group) if is_spread else value.detach().clone()
