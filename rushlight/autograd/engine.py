@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any
 
@@ -70,11 +70,23 @@ def run(
     outer = running.task
     running.task = task = (profiled or Pass)(keep_graph, create_graph, wanted, accumulate)
     task.repeats = plain and jit.on
+    succeeded = False
     try:
-        return task.run(roots)
+        results = task.run(roots)
+        succeeded = True
+        return results
     finally:
-        running.task = outer
-        state.set(*before)
+        try:
+            for call in task.over:
+                call(succeeded)
+        finally:
+            running.task = outer
+            state.set(*before)
+
+
+def when_done(call: Callable[[bool], None]) -> None:
+    """Let `call(succeeded)` be called when the backward pass that runs in this thread is over. For hooks and Functions."""
+    running.task.over.append(call)
 
 
 class Pass:
@@ -92,6 +104,7 @@ class Pass:
         self.repeats = False  # whether a program may do what this pass does
         self.freed: Freed | None = None
         self.order: list[Node] = []
+        self.over: list[Callable[[bool], None]] = []  # called when the pass is over
         self.parts: set[Node] = set()  # nodes that another one runs, too: what they saved stays until that one is gone
 
     def run(self, roots: list[tuple[Any, Tensor]]) -> list[Tensor | None]:

@@ -62,7 +62,10 @@ __all__ += objects.__all__
 __all__ += world.__all__
 
 
-_LATER = ("_functional_collectives", "algorithms", "checkpoint", "constants", "distributed_c10d", "nn", "optim", "rpc")
+_LATER = (
+    "_functional_collectives", "algorithms", "checkpoint", "constants", "distributed_c10d", "fsdp", "nn", "optim", "rpc",
+    "tensor",
+)  # fmt: skip
 
 if not TYPE_CHECKING:  # else every name would be one of the module's
 

@@ -213,13 +213,18 @@ class ProcessGroup:
             self.send(rank, key, array, note)
         return array
 
-    def all_gather(self, key: bytes, array: np.ndarray) -> list[np.ndarray]:
-        """The arrays of all ranks, everywhere."""
+    def all_gather(self, key: bytes, array: np.ndarray, into: np.ndarray | None = None) -> list[np.ndarray]:
+        """The arrays of all ranks, everywhere. into: (ranks, ...) contiguous memory for them."""
         call = f"all_gather of {described(array)}"
         if self.wire is not None:
-            return list(self.wire.all_gather(self._agree(key, call), array))
+            return list(self.wire.all_gather(self._agree(key, call), array, into))
         note = self.begin(key, call)
-        return self._all_gather(key, array, note)
+        arrays = self._all_gather(key, array, note)
+        if into is None:
+            return arrays
+        for place, one in zip(into, arrays, strict=True):
+            np.copyto(place, one)
+        return list(into)
 
     def _all_gather(self, key: bytes, array: np.ndarray, note: bytes) -> list[np.ndarray]:
         for rank in self._others():

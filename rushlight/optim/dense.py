@@ -35,6 +35,9 @@ def run(update: Callable, params: list[Tensor], grads: list[Tensor], *state: lis
     """Call ``update(params, grads, *state, **options)``, over raw arrays if it is not recorded and all is plain."""
     if not params:
         return
+    if any(hasattr(type(p), "_part") for p in params):
+        _run_on_parts(update, params, grads, state, options)
+        return
     mode = thread.state
     before, mode.writer = mode.writer, _step_at(user_line(2))
     try:
@@ -54,6 +57,23 @@ def run(update: Callable, params: list[Tensor], grads: list[Tensor], *state: lis
             emit_event("updated", update, _apply, (params, grads, *state), options)
     finally:
         mode.writer = before
+
+
+def _run_on_parts(update: Callable, params: list, grads: list, state: tuple, options: dict[str, Any]) -> None:
+    """`run` on the parts that this process has of parameters that are spread over processes, and of the others."""
+    if getattr(update, "on_tensors", False):  # more than elements: their class says what it can
+        update(params, grads, *state, **options)
+        return
+    lists = [None if tensors is None else [_part_of(t) for t in tensors] for tensors in (params, grads, *state)]
+    run(update, *lists, **options)  # type: ignore[arg-type]
+    if state and state[-1] is not None:
+        for i, (p, before, now) in enumerate(zip(params, state[-1], lists[-1], strict=True)):  # type: ignore[arg-type]
+            if before is None and now is not None:
+                state[-1][i] = p._part[1](now) if hasattr(type(p), "_part") else now
+
+
+def _part_of(t: Any) -> Any:
+    return t._part[0] if hasattr(type(t), "_part") else t
 
 
 def _needs_tensors(mode: State, options: dict[str, Any]) -> bool:

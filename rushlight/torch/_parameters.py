@@ -20,7 +20,7 @@ _NAMES = {
         mps.empty_cache mps.current_allocated_memory mps.driver_allocated_memory mps.recommended_max_memory
         mps.profiler.stop backends.mps.get_name backends.mps.get_core_count accelerator.current_device_index
         accelerator.empty_cache accelerator.empty_host_cache library.get_ctx library.fallthrough_kernel
-        utils.cpp_extension.verify_ninja_availability distributed.fsdp.OffloadPolicy
+        utils.cpp_extension.verify_ninja_availability
         distributed.tensor.parallel.loss_parallel""",
     "(device=None)": """
         cuda.get_device_name cuda.get_device_properties cuda.get_device_capability cuda.synchronize
@@ -52,7 +52,7 @@ _NAMES = {
     "(self, eigenvectors=False)": "Tensor.eig Tensor.symeig",
     "(self, other)": "Tensor.lstsq Tensor.solve",
     "(name, sources, *args, **kwargs)": "utils.cpp_extension.CppExtension utils.cpp_extension.CUDAExtension",
-    "(offload_to_cpu=False)": "distributed.fsdp.LocalStateDictConfig distributed.fsdp.StateDictConfig",
+
     "(*, input_layouts=None, output_layouts=None, use_local_output=True)": """
         distributed.tensor.parallel.ColwiseParallel distributed.tensor.parallel.RowwiseParallel""",
     "(device, peer_device)": "cuda.can_device_access_peer",
@@ -128,16 +128,6 @@ _NAMES = {
     "(device_type='cpu', torch_include_dirs=True, cross_target_platform=None)": "utils.cpp_extension.library_paths",
     "(**options)": "utils.cpp_extension.BuildExtension.with_options",
     "(rank=0, skip=0, timeout_s=3600)": "distributed.breakpoint",
-    "(offload_params=False)": "distributed.fsdp.CPUOffload",
-    "(pin_memory=True)": "distributed.fsdp.CPUOffloadPolicy",
-    "(offload_to_cpu=True, rank0_only=False)": "distributed.fsdp.FullOptimStateDictConfig",
-    "(offload_to_cpu=False, rank0_only=False)": "distributed.fsdp.FullStateDictConfig",
-    "(param_dtype=None, reduce_dtype=None, output_dtype=None, cast_forward_inputs=True)":
-        "distributed.fsdp.MixedPrecisionPolicy",
-    "(offload_to_cpu=True)": "distributed.fsdp.OptimStateDictConfig",
-    "(offload_to_cpu=True, _use_dtensor=False)": "distributed.fsdp.ShardedOptimStateDictConfig",
-    "(offload_to_cpu=False, _use_dtensor=False)": "distributed.fsdp.ShardedStateDictConfig",
-    "(module, method_name)": "distributed.fsdp.register_fsdp_forward_method",
     "(optimizer_class, params_rref, *args, **kwargs)": "distributed.optim.DistributedOptimizer",
     (
         "(*, num_worker_threads=16, rpc_timeout=60.0, init_method='env://', device_maps=None, devices=None, "

@@ -337,17 +337,12 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
         "breakpoint": "",
     }),
     ("distributed", "module", MODULE, {
-        "fsdp": "parameters that are spread over processes. " + _OWN_NAMES,
         "tensor.parallel": "layers that are spread over processes. " + _OWN_NAMES,
     }),
-    ("distributed.fsdp", "class", NOT_DISTRIBUTED, "BackwardPrefetch CPUOffload CPUOffloadPolicy FSDPModule "
-     "FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel LocalStateDictConfig MixedPrecision "
-     "MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig ShardedOptimStateDictConfig ShardedStateDictConfig "
-     "ShardingStrategy StateDictConfig StateDictType fully_shard register_fsdp_forward_method"),
     ("distributed.optim", "class", NOT_DISTRIBUTED, "DistributedOptimizer"),
     ("distributed.rpc", "class", NOT_DISTRIBUTED, "BackendType RRef TensorPipeRpcBackendOptions WorkerInfo "
      "get_worker_info init_rpc remote rpc_async rpc_sync shutdown"),
-    ("distributed.tensor", "class", NOT_DISTRIBUTED, "DTensor distribute_module distribute_tensor"),
+    ("distributed.tensor", "class", NOT_DISTRIBUTED, "distribute_module"),
     ("distributed.tensor.parallel", "class", NOT_DISTRIBUTED, "ColwiseParallel PrepareModuleInput PrepareModuleOutput "
      "RowwiseParallel SequenceParallel loss_parallel parallelize_module"),
 )  # fmt: skip

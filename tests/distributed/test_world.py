@@ -165,11 +165,11 @@ def test_processes_end_with_a_killed_launcher(tmp_path):
 
 
 def test_what_is_absent():
-    from rushlight.distributed.fsdp import FullyShardedDataParallel
+    from rushlight.distributed.tensor.parallel import ColwiseParallel
 
-    assert not isinstance(torch.nn.Linear(1, 1), FullyShardedDataParallel)
-    with pytest.raises(NotImplementedError, match="FullyShardedDataParallel is not implemented"):
-        FullyShardedDataParallel(torch.nn.Linear(1, 1))
+    assert not isinstance(torch.nn.Linear(1, 1), ColwiseParallel)
+    with pytest.raises(NotImplementedError, match="ColwiseParallel is not implemented"):
+        ColwiseParallel()
 
 
 TALK = """

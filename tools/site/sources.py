@@ -14,7 +14,7 @@ LESSONS = "docs/lessons/[0-9]*.md"
 PARTS = {  # the sidebar
     "Learn": ["README", "docs/lessons/index", "docs/gradients", "docs/coming-from-torch"],
     "Use": [
-        "docs/running-programs", "docs/libraries", "docs/data-loading", "docs/saving", "docs/reproducibility",
+        "docs/running-programs", "docs/sharding", "docs/libraries", "docs/data-loading", "docs/saving", "docs/reproducibility",
         "docs/mixed-precision", "docs/quantization", "docs/looking", "docs/devices", "docs/errors", "docs/performance", "docs/programs",
     ],
     "How it works inside": [

@@ -9,6 +9,7 @@ from typing import Any
 from ...core.tensor.size import Size
 from ...core.tensor.tensor import Tensor
 from ...ops import empty_like
+from ..tensor._dtensor import DTensor
 from .metadata import (
     STORAGE_TYPES,
     BytesStorageMetadata,
@@ -26,6 +27,12 @@ def _whole(tensor: Tensor) -> ChunkStorageMetadata:
     return ChunkStorageMetadata(Size([0] * tensor.dim()), tensor.size())
 
 
+def _parts(tensor: DTensor) -> list[ChunkStorageMetadata]:
+    """What this process has of a tensor that is spread over processes."""
+    place = tensor._place()
+    return [] if place is None else [ChunkStorageMetadata(Size(place[0]), Size(place[1]))]
+
+
 def _create_write_items(fqn: str, value: Any) -> list[WriteItem]:
     """What to write of a value. A tensor of which this process has parts says them itself, by `__create_write_items__`.
 
@@ -33,6 +40,9 @@ def _create_write_items(fqn: str, value: Any) -> list[WriteItem]:
     """
     if hasattr(value, "__create_write_items__"):
         return value.__create_write_items__(fqn, value)
+    if isinstance(value, DTensor):
+        data = [TensorWriteData(c, TensorProperties.create_from_tensor(value), value.size()) for c in _parts(value)]
+        return [WriteItem(MetadataIndex(fqn, d.chunk.offsets), WriteItemType.SHARD, None, d) for d in data]
     if not isinstance(value, Tensor):
         return [WriteItem(MetadataIndex(fqn), WriteItemType.BYTE_IO)]
     if value.is_sparse or value.is_quantized or value.device.type == "meta":
@@ -50,6 +60,8 @@ def _create_chunk_list(tensor: Any) -> list[ChunkStorageMetadata]:
     """
     if hasattr(tensor, "__create_chunk_list__"):
         return tensor.__create_chunk_list__()
+    if isinstance(tensor, DTensor):
+        return _parts(tensor)
     if not isinstance(tensor, Tensor):
         raise ValueError(f"Unsupported Type, expecting one of [Tensor, DTensor, ShardedTensor] ,but got {type(tensor)}")
     return [_whole(tensor)]

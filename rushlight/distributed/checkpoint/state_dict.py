@@ -20,8 +20,10 @@ from ...nn.parallel import DistributedDataParallel
 from ...ops import tensor, zeros_like
 from ...optim import Optimizer
 from ...utils._pytree import tree_map_only
+from ..fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
 from ..objects import all_gather_object, broadcast_object_list
 from ..optim import ZeroRedundancyOptimizer
+from ..tensor._dtensor import DTensor
 from ..world import get_rank, is_initialized
 from ._flat_optimizer import flattened, unflattened
 
@@ -78,6 +80,11 @@ class _Model:
 
 
 def _verified(model: Module, submodules: set[Module] | None = None, options: StateDictOptions | None = None) -> _Model:
+    if any(isinstance(m, FullyShardedDataParallel) for m in model.modules()):
+        raise NotImplementedError(
+            "the functions of torch.distributed.checkpoint.state_dict for FullyShardedDataParallel are not implemented: use its "
+            "state_dict(), with StateDictType.SHARDED_STATE_DICT, and FullyShardedDataParallel.optim_state_dict, or fully_shard"
+        )
     info = _Model(model, options or StateDictOptions())
     if info.options.broadcast_from_rank0 and not info.options.full_state_dict:
         raise ValueError("full_state_dict must be True when broadcast_from_rank0 is True.")
@@ -208,7 +215,9 @@ def _model_state(info: _Model) -> dict[str, Any]:
 
 
 def _placed(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
-    """A state where the options want it."""
+    """A state where the options want it, of which each process has its part or, if they want that, the whole."""
+    if options.full_state_dict:
+        state = tree_map_only(DTensor, lambda t: t.full_tensor(), state)
     if options.cpu_offload and options.full_state_dict and is_initialized() and get_rank() != 0:
         return {}
     return tree_map_only(Tensor, lambda t: t.cpu(), state) if options.cpu_offload else state
@@ -347,6 +356,9 @@ def _set_model(info: _Model, state: dict[str, Any]) -> Any:
             state[full] = state.pop(plain)
         elif plain != full and options.strict:
             raise RuntimeError(f"Missing key: {plain}.")
+    if options.full_state_dict:
+        own = model.state_dict()
+        state = {key: _like(own[key], value) if key in own else value for key, value in state.items()}
     on_meta = any(value.device.type == "meta" for value in info.names)
     assign = on_meta and options.full_state_dict
     return model.load_state_dict(state, strict=options.strict, assign=assign)
@@ -363,7 +375,25 @@ def _set_optimizers(info: _Model, optimizers: tuple[Optimizer, ...], state: Opti
     for optimizer in optimizers:
         _initialize(optimizer)
         own = state if "state" in state else unflattened(state, optimizer, info.names)
-        optimizer.load_state_dict(_numbered(info, optimizer, own))
+        numbered = _numbered(info, optimizer, own)
+        if options.full_state_dict:
+            _spread(optimizer, numbered)
+        optimizer.load_state_dict(numbered)
+
+
+def _spread(optimizer: Optimizer, state: OptimizerStateType) -> None:
+    """Take this process's part of the whole states of parameters that are spread over processes."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    for number, values in state["state"].items():
+        p = parameters[number]
+        if isinstance(p, DTensor):
+            state["state"][number] = {k: _like(p, v) if k != "step" else v for k, v in values.items()}
+
+
+def _like(own: Any, value: Any) -> Any:
+    """A whole value as a part, where `own` is one."""
+    is_part = isinstance(own, DTensor) and isinstance(value, Tensor) and not isinstance(value, DTensor)
+    return own._of_whole(value) if is_part and value.shape == own.shape else value
 
 
 def _numbered(info: _Model, optimizer: Optimizer, state: OptimizerStateType) -> OptimizerStateType:

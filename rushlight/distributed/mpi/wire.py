@@ -127,10 +127,10 @@ class Wire:
         self._do(call, "Ibcast", _at(array), array.nbytes, self.library.byte, root, keep=array)
         return array
 
-    def all_gather(self, call: Call, array: np.ndarray) -> np.ndarray:
-        """The arrays of all ranks, along a new first dimension."""
+    def all_gather(self, call: Call, array: np.ndarray, into: np.ndarray | None = None) -> np.ndarray:
+        """The arrays of all ranks, along a new first dimension; in the memory of `into`."""
         array = np.ascontiguousarray(array).reshape(array.shape)
-        out = np.empty((self.size, *array.shape), array.dtype)
+        out = np.empty((self.size, *array.shape), array.dtype) if into is None else into
         byte = self.library.byte
         self._do(call, "Iallgather", _at(array), array.nbytes, byte, _at(out), array.nbytes, byte, keep=(array, out))
         return out
@@ -245,7 +245,7 @@ class Wire:
         native = self.library.reduction(own.dtype, op)
         if native is None:
             return combine(op, self._all_to_all(call, parts, [own] * self.size))
-        flat = np.concatenate([part.reshape(-1) for part in parts])
+        flat = _joined(parts)
         out = np.empty(own.shape, own.dtype)
         counts, _ = self._table([part.size for part in parts])
         kind, operation = native
@@ -276,6 +276,16 @@ class Call:
 
 def _at(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    """The parts one after the other: their own memory where they are so already."""
+    if all(_in_place(part) for part in parts):
+        ends = [_at(part) + part.nbytes for part in parts]
+        if [_at(part) for part in parts[1:]] == ends[:-1]:
+            first = parts[0]
+            return np.lib.stride_tricks.as_strided(first.reshape(-1), (sum(part.size for part in parts),))
+    return np.concatenate([part.reshape(-1) for part in parts])
 
 
 def _in_place(array: np.ndarray) -> bool:

@@ -1,0 +1,408 @@
+"""Parameters that are gathered, given back and reduced together: those of a module, without those of modules in it that
+have a unit of their own.
+
+Each process keeps a part, which the optimizer updates. Before they are used the processes gather the whole, after that it
+is given back. The gradients of the whole are averaged such that each process gets those of its part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.dispatch.mode import no_grad
+from ...core.tensor.dtype import dtype as DType
+from ...core.tensor.storage import storage_of
+from ...core.tensor.tensor import Tensor, wrap
+from ...nn.modules.module import Module
+from ...nn.parameter import Parameter
+from ...ops import zeros
+from ..device_mesh import DeviceMesh
+from ..reduce_op import RedOpType
+from ..tensor._dtensor import DTensor, rows_of
+from ..tensor.placement_types import Shard
+from ._pages import Pages
+
+__all__ = ["MANAGED", "Member", "RowUnit", "Unit"]
+
+MANAGED = "_fsdp_managed"  # the mark of parameters that a unit has
+_ALIGNED = 64  # bytes
+_ALONE = 1 << 16  # bytes of a part from which on it is gathered by itself, straight into its place
+
+
+class Member:
+    """A parameter of a unit: where modules have it, and its whole."""
+
+    def __init__(self, name: str, places: list[tuple[Module, str]], given: Parameter, dtype: DType):
+        self.name, self.places, self.shape = name, places, tuple(given.shape)
+        self.dtype, self.whole_dtype = given.dtype, dtype
+        self.numel = given.numel()
+        self.size_bytes = self.numel * dtype.itemsize
+        self.whole: Any = None
+        self.shard: Any = None
+
+    def make_whole(self, memory: np.ndarray, requires_grad: bool) -> None:
+        """The whole, in `memory`."""
+        array = memory[: self.size_bytes].view(self.whole_dtype.numpy).reshape(self.shape)
+        self.whole = Parameter(wrap(array), requires_grad)
+        storage_of(self.whole).resizable = False
+
+    def show(self, parameter: Any) -> None:
+        """Let the modules have a parameter."""
+        for module, name in self.places:
+            if getattr(type(module), "__setattr__", None) is Module.__setattr__:
+                module._parameters[name] = parameter
+            else:
+                setattr(module, name, parameter)
+
+
+class Unit:
+    """What parameters by rows and flat ones have in common. Subclasses say what travels."""
+
+    def __init__(self, members: list[Member], group: Any, reduce_dtype: DType | None):
+        self.members, self.group, self.reduce_dtype = members, group, reduce_dtype
+        self.share = 1.0 / group.size()
+        self.is_whole = self.is_shown = False
+        self._gathering: list[Callable[[], None]] | None = None
+        self._seen: Any = None  # when the parts were written that the whole was gathered from
+        self._reducing: Callable[[], None] | None = None
+
+    # ------------------------------------------------------------------------------------------ gathering
+
+    def gather(self, ahead: bool = False) -> None:
+        """Bring the whole into memory. ahead: begin to, in the group's thread; a later call waits for the end."""
+        if self.is_whole or (ahead and self._gathering is not None):
+            return
+        with no_grad():
+            if self._gathering is None:
+                self._gathering = [self._begin(message, ahead) for message in self._messages()]
+            if ahead:
+                return
+            for finish in self._gathering:
+                finish()
+        self._gathering, self.is_whole = None, True
+        written = self._written()
+        if written != self._seen:  # what has saved the earlier values may not go on with these
+            self._seen = written
+            for member in self.members:
+                storage_of(member.whole).wrote("an optimizer's step between the forward and the backward pass")
+
+    def _begin(self, message: Message, ahead: bool) -> Callable[[], None]:
+        key, received = self.group.key(), []
+
+        def task() -> None:
+            received.append(self.group.all_gather(key, message.sent, message.into))
+
+        if ahead:
+            work = self.group.start(task)
+        else:
+            self.group.run(task)
+
+        def finish() -> None:
+            if ahead:
+                work.wait()
+            if message.put is not None:
+                message.put(received.pop())
+
+        return finish
+
+    def _messages(self) -> list[Message]:
+        """What is gathered."""
+        raise NotImplementedError
+
+    def _written(self) -> Any:
+        return [_stamp(part) for part in self.parts()]
+
+    def parts(self) -> list[Tensor]:
+        """This process's parts."""
+        raise NotImplementedError
+
+    def show_whole(self) -> None:
+        """Let the modules compute with the whole."""
+        if not self.is_shown:
+            self._follow_flags()
+            for member in self.members:
+                member.show(member.whole)
+            self.is_shown = True
+
+    def _follow_flags(self) -> None:
+        for member in self.members:
+            if member.whole.requires_grad != member.shard.requires_grad:
+                member.whole.requires_grad_(member.shard.requires_grad)
+
+    def show_shards(self) -> None:
+        """Let the modules have the parts."""
+        for member in self.members if self.is_shown else ():
+            member.show(member.shard)
+        self.is_shown = False
+
+    def give_back(self) -> None:
+        """Let the modules have the parts, and free the whole."""
+        if self._gathering is not None:
+            self.gather()
+        self.show_shards()
+        if self.is_whole:
+            self.is_whole = False
+            self._free()
+
+    def drop(self) -> None:
+        """After an error: give the whole back without a word with the others."""
+        self._gathering = self._reducing = None
+        for member in self.members:
+            member.whole.grad = None
+        self.give_back()
+
+    def _free(self) -> None:
+        raise NotImplementedError
+
+    def shares_memory(self, array: Any) -> bool:
+        """Whether an array is part of the whole."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------------------------ gradients
+
+    def has_gradients(self) -> bool:
+        """Whether there are gradients of the whole."""
+        return any(member.whole is not None and member.whole._grad is not None for member in self.members)
+
+    def reduce(self) -> None:
+        """Begin to average the gradients of the whole, which are gone then; `finish_reduce` waits for them."""
+        trained = [member for member in self.members if member.whole.requires_grad]
+        if not trained:
+            return
+        self.finish_reduce()
+        dtype, reduced = self._reduce_dtype(trained), []
+        works = []
+        for rows in self._collected(trained, dtype):
+            key = self.group.key()
+
+            def task(key: bytes = key, rows: list[Any] = rows) -> None:
+                reduced.append(self._reduce(key, rows))
+                rows.clear()
+
+            if self.group.is_local():  # one host's processes share its processors: there is nothing to overlap
+                self.group.run(task)
+            else:
+                works.append(self.group.start(task))
+
+        def finish() -> None:
+            for work in works:
+                work.wait()
+            with no_grad():
+                self._put_gradients(trained, [wrap(np.asarray(one)) for one in reduced])
+
+        self._reducing = finish
+        if not works:
+            self.finish_reduce()
+
+    def _reduce(self, key: bytes, rows: list[np.ndarray]) -> np.ndarray:
+        return self.group.reduce_scatter(key, rows, RedOpType.SUM)
+
+    def _reduce_dtype(self, trained: list[Member]) -> DType:
+        if self.reduce_dtype is not None:
+            return self.reduce_dtype
+        kinds = {member.whole.dtype for member in trained}
+        if len(kinds) > 1:
+            raise AssertionError(
+                f"FSDP reduce-scatter expects uniform gradient dtype but got {kinds}: give reduce_dtype, or parameters of "
+                "other types a module of their own"
+            )
+        return kinds.pop()
+
+    def finish_reduce(self) -> None:
+        """Wait for the averages, and put them where optimizers find them."""
+        if self._reducing is not None:
+            finish, self._reducing = self._reducing, None
+            finish()
+
+    def _collected(self, trained: list[Member], dtype: DType) -> Iterator[list[np.ndarray]]:
+        """The gradients times `share`, in messages: for each process a flat array, its part."""
+        raise NotImplementedError
+
+    def _put_gradients(self, trained: list[Member], reduced: list[Tensor]) -> None:
+        """Give the parts their gradients. reduced: a flat tensor for each message."""
+        raise NotImplementedError
+
+
+class Message(NamedTuple):
+    """What is gathered together: this process's bytes, and where those of all go, or what puts them there."""
+
+    sent: np.ndarray
+    into: np.ndarray | None
+    put: Callable[[list[np.ndarray]], None] | None
+
+
+def _stamp(t: Tensor) -> tuple[int, int]:
+    s = storage_of(t)
+    return id(s), s.stamp if s.content is None else s.content.stamp
+
+
+def take_gradient(whole: Tensor) -> Tensor | None:
+    """The gradient of a whole parameter, which it has no more then. Raises NotImplementedError for a sparse one."""
+    g, whole.grad = whole.grad, None
+    if g is not None and g.is_sparse:
+        raise NotImplementedError("sparse gradients of sharded parameters are not implemented: use sparse=False")
+    return g
+
+
+def own_memory(t: Tensor) -> Tensor:
+    """A contiguous copy outside of the heap: parts stay, and would leave holes where whole parameters have been."""
+    array = Pages(t.numel() * t.element_size()).array.view(t._array.dtype).reshape(t._array.shape)
+    np.copyto(array, t._array)
+    return wrap(array)
+
+
+def bytes_of(t: Tensor) -> np.ndarray:
+    """The elements as bytes, in order."""
+    return np.ascontiguousarray(t._array).reshape(-1).view(np.uint8)
+
+
+class RowUnit(Unit):
+    """Parameters that are cut along dimension 0, each for itself, as `DTensor`s."""
+
+    def __init__(self, members: list[Member], mesh: DeviceMesh, reduce_dtype: DType | None):
+        super().__init__(members, mesh.get_group(0), reduce_dtype)
+        self.mesh = mesh
+        size, rank = self.group.size(), self.group.rank()
+        for member in members:
+            given = member.places[0][0]._parameters[member.places[0][1]]
+            first, n = rows_of(member.shape[0], size, rank)
+            with no_grad():
+                local = own_memory(given.detach()[first : first + n])  # type: ignore[union-attr]
+            member.shard = self._sharded(local, member, given.requires_grad)  # type: ignore[union-attr]
+            member.show(member.shard)
+        self._make_wholes()
+
+    def _sharded(self, local: Tensor, member: Member, requires_grad: bool) -> Any:
+        return Parameter(DTensor._make(local, self.mesh, Shard(0), member.shape), requires_grad)
+
+    def _make_wholes(self) -> None:
+        at = [0]
+        for member in self.members:
+            at.append(at[-1] + -(-member.size_bytes // _ALIGNED) * _ALIGNED)
+        self.pages = Pages(at[-1])
+        for member, start in zip(self.members, at, strict=False):
+            member.make_whole(self.pages.array[start:], member.shard.requires_grad)
+
+    def take_shards(self) -> None:
+        """Take the parameters that the modules have now, after `to()` and its relatives have changed them."""
+        for member in self.members:
+            module, name = member.places[0]
+            shard = module._parameters[name]
+            member.show(shard)
+            if member.whole_dtype is member.dtype:
+                member.whole_dtype = shard.dtype  # type: ignore[union-attr]
+            member.dtype, member.shard = shard.dtype, shard  # type: ignore[union-attr]
+            member.size_bytes = member.numel * member.whole_dtype.itemsize  # type: ignore[union-attr]
+        self._make_wholes()
+
+    def parts(self) -> list[Tensor]:
+        return [member.shard._local_tensor for member in self.members]
+
+    def _rows(self, member: Member) -> int:
+        """The rows of each process's part, of which the last ones may be missing."""
+        return rows_of(member.shape[0], self.group.size(), 0)[1]
+
+    def _part_bytes(self, member: Member) -> int:
+        return self._rows(member) * (member.size_bytes // max(member.shape[0], 1))
+
+    def _is_alone(self, member: Member) -> bool:
+        """Whether a parameter travels by itself, from and to its place: copies of many small ones cost less."""
+        return self._part_bytes(member) >= _ALONE and member.shape[0] % self.group.size() == 0
+
+    def _messages(self) -> list[Message]:
+        alone = [member for member in self.members if self._is_alone(member)]
+        others = [member for member in self.members if not self._is_alone(member)]
+        size, messages = self.group.size(), []
+        for member in alone:
+            sent = bytes_of(member.shard._local_tensor.to(member.whole_dtype))
+            messages.append(Message(sent, bytes_of(member.whole).reshape(size, -1), None))
+        return messages + ([self._packed(others)] if others else [])
+
+    def _packed(self, members: list[Member]) -> Message:
+        sizes = [self._part_bytes(member) for member in members]
+        sent = np.zeros(sum(sizes), np.uint8)
+        starts = np.cumsum([0, *sizes[:-1]]).tolist()
+        for member, start in zip(members, starts, strict=True):
+            data = bytes_of(member.shard._local_tensor.to(member.whole_dtype))
+            sent[start : start + data.size] = data
+
+        def put(received: list[np.ndarray]) -> None:
+            for rank, data in enumerate(received):
+                for member, start, each in zip(members, starts, sizes, strict=True):
+                    whole = bytes_of(member.whole)[rank * each : (rank + 1) * each]
+                    whole[:] = data[start : start + whole.size]
+
+        return Message(sent, None, put)
+
+    def _free(self) -> None:
+        self.pages.give_back()
+
+    def shares_memory(self, array: Any) -> bool:
+        return isinstance(array, np.ndarray) and np.may_share_memory(array, self.pages.array)
+
+    def _width(self, member: Member) -> int:
+        """The elements of each process's part, of which the last ones may be missing."""
+        return self._rows(member) * prod(member.shape[1:])
+
+    def _collected(self, trained: list[Member], dtype: DType) -> Iterator[list[np.ndarray]]:
+        """First small parameters, and which have a gradient here; then each large one."""
+        small, large = self._split(trained)
+        width = sum(map(self._width, small))
+        flat = zeros((self.group.size(), width + len(trained)), dtype=dtype)
+        for i, member in enumerate([*small, *large]):
+            if member.whole._grad is not None:
+                flat[:, width + i] = 1.0
+        at = 0
+        for member in small:
+            self._pack(member, flat, at)
+            at += self._width(member)
+        flat[:, :width].mul_(self.share)
+        yield list(flat._array)
+        del flat
+        for member in large:
+            g = take_gradient(member.whole)
+            if g is None:
+                g = zeros(member.shape, dtype=dtype)
+            rows = g.to(dtype).contiguous().view(self.group.size(), -1).mul_(self.share)._array
+            del g
+            yield list(rows)
+
+    def _split(self, trained: list[Member]) -> tuple[list[Member], list[Member]]:
+        large = [member for member in trained if self._is_alone(member)]
+        return [member for member in trained if member not in large], large
+
+    def _pack(self, member: Member, flat: Tensor, at: int) -> None:
+        g = take_gradient(member.whole)
+        for rank in range(self.group.size()):
+            first, n = rows_of(member.shape[0], self.group.size(), rank)
+            if g is not None and n:
+                part = g[first : first + n].reshape(-1)
+                flat[rank, at : at + part.numel()].copy_(part)
+
+    def _put_gradients(self, trained: list[Member], reduced: list[Tensor]) -> None:
+        small, large = self._split(trained)
+        packed = reduced.pop(0)
+        used = [n > 0 for n in packed[packed.numel() - len(trained) :].tolist()]
+        at = 0
+        for member, is_used in zip(small, used, strict=False):
+            local = member.shard._local_tensor
+            if is_used:
+                put_gradient(member, packed[at : at + local.numel()].clone().view(local.shape))
+            at += self._width(member)
+        for member, is_used in zip(large, used[len(small) :], strict=True):
+            g = reduced.pop(0)
+            if is_used:
+                put_gradient(member, g.view(member.shard._local_tensor.shape))
+
+
+def put_gradient(member: Member, g: Tensor) -> None:
+    """Add to the gradient of a part, or let it have this one."""
+    g = g.to(member.dtype)
+    if member.shard.grad is None:
+        member.shard.grad = member.shard._like(g)
+    else:
+        member.shard.grad._local_tensor.add_(g)

@@ -1,0 +1,449 @@
+"""A tensor that is spread over the processes of a mesh of one dimension: what `fully_shard` gives as parameters.
+
+Its shape is that of the whole; this process has a part, cut along dimension 0 as by `chunk`, or all of it. Operators
+that work element by element (optimizers are made of these) run on the parts. Sums and norms of all elements are added
+up over the processes. Every other operator raises NotImplementedError: `full_tensor()` gives the whole for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...autograd.function import Function
+from ...core.dispatch.aten.wrapper import make_wrapper_subclass
+from ...core.dispatch.mode import is_grad_enabled, no_grad
+from ...core.dispatch.torch_function import disabled_impl
+from ...core.tensor.dtype import int64
+from ...core.tensor.layout import strided
+from ...core.tensor.tensor import Tensor
+from ...ops import zeros
+from ..collectives import all_gather, all_reduce, scatter
+from ..collectives import broadcast as broadcast_
+from ..device_mesh import DeviceMesh
+from ..reduce_op import ReduceOp
+from .placement_types import Partial, Placement, Replicate, Shard
+
+__all__ = ["DTensor", "distribute_tensor", "rows_of"]
+
+# what works element by element, so that it may be done with the parts
+_ELEMENTWISE = frozenset(
+    [
+        "_to_copy",
+        "abs",
+        "add",
+        "addcdiv",
+        "addcmul",
+        "alias",
+        "ceil",
+        "clamp",
+        "clamp_max",
+        "clamp_min",
+        "clone",
+        "copy_",
+        "cos",
+        "detach",
+        "div",
+        "empty_like",
+        "eq",
+        "erf",
+        "exp",
+        "fill_",
+        "floor",
+        "full_like",
+        "ge",
+        "gt",
+        "isfinite",
+        "isinf",
+        "isnan",
+        "le",
+        "lerp",
+        "log",
+        "log1p",
+        "logical_and",
+        "logical_not",
+        "logical_or",
+        "lt",
+        "maximum",
+        "minimum",
+        "mul",
+        "ne",
+        "neg",
+        "ones_like",
+        "positive",
+        "pow",
+        "reciprocal",
+        "relu",
+        "rsqrt",
+        "rsub",
+        "sgn",
+        "sigmoid",
+        "sign",
+        "sin",
+        "sqrt",
+        "square",
+        "sub",
+        "tanh",
+        "true_divide",
+        "where",
+        "zero_",
+        "zeros_like",
+    ]
+)
+_MIXED = (
+    "{} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling distributed "
+    "operators!"
+)
+
+
+def rows_of(rows: int, size: int, rank: int) -> tuple[int, int]:
+    """The (first, number) of the rows of a dimension that a process has: as `chunk` cuts it."""
+    each = -(-rows // size)
+    first = min(rank * each, rows)
+    return first, min(each, rows - first)
+
+
+class _NormPartial(Partial):
+    """Each process has the norm of its part."""
+
+    __slots__ = ()
+
+    def __init__(self, norm_type: float) -> None:
+        super().__init__("sum")
+        self._values = (norm_type,)
+
+    @property
+    def norm_type(self) -> float:
+        """The order."""
+        return self._values[0]
+
+    def __repr__(self) -> str:
+        return f"_NormPartial({self.norm_type})"
+
+
+class DTensor(Tensor):
+    """A part of a tensor that is spread over processes. `fully_shard`, `from_local` and `distribute_tensor` make them."""
+
+    _local_tensor: Tensor
+    device_mesh: DeviceMesh
+    placements: tuple[Placement, ...]
+    data = property(lambda self: self.detach(), Tensor.data.fset)
+
+    @property
+    def _part(self) -> tuple[Tensor, Any]:
+        """What an optimizer's rule by elements updates, and what gives such a part of its state the whole's shape."""
+        return self._local_tensor, self._like
+
+    @staticmethod
+    def _make(
+        local: Tensor, mesh: DeviceMesh, placement: Placement, shape: Any, requires_grad: bool = False
+    ) -> DTensor:
+        with no_grad():
+            local = local.detach()
+        t = make_wrapper_subclass(DTensor, tuple(shape), dtype=local.dtype)
+        t._local_tensor, t.device_mesh, t.placements = local, mesh, (placement,)
+        return t.requires_grad_(True) if requires_grad else t
+
+    @staticmethod
+    def from_local(
+        local_tensor: Tensor, device_mesh: DeviceMesh, placements: Any = None, *, run_check: bool = False,
+        shape: Any = None, stride: Any = None,
+    ) -> DTensor:  # fmt: skip
+        """The tensor of which each process gives its part. It is not recorded for backward.
+
+        Raises NotImplementedError for layouts other than `Shard(0)` and `Replicate()`, for parts that require gradients.
+        """
+        placement = _checked(device_mesh, placements or [Replicate()])
+        if local_tensor.requires_grad:
+            raise NotImplementedError("DTensor.from_local: parts that require gradients are not implemented")
+        if shape is None:
+            shape = list(local_tensor.shape)
+            if isinstance(placement, Shard):
+                rows = zeros(1, dtype=int64) + shape[0]
+                all_reduce(rows, group=device_mesh.get_group(0))
+                shape[0] = int(rows.item())
+        return DTensor._make(local_tensor, device_mesh, placement, shape)
+
+    def _like(self, local: Tensor) -> DTensor:
+        return DTensor._make(local, self.device_mesh, self.placements[0], self.shape)
+
+    def to_local(self, *, grad_placements: Any = None) -> Tensor:
+        """This process's part; its gradient is the part of this tensor's gradient."""
+        if grad_placements is not None:
+            raise NotImplementedError("DTensor.to_local(grad_placements=...) is not implemented")
+        if is_grad_enabled() and self.requires_grad:
+            return _ToLocal.apply(self)
+        return self._local_tensor
+
+    def full_tensor(self, *, grad_placements: Any = None) -> Tensor:
+        """The whole, in every process, each of which has to call this."""
+        if grad_placements is not None:
+            raise NotImplementedError("DTensor.full_tensor(grad_placements=...) is not implemented")
+        if is_grad_enabled() and self.requires_grad:
+            return _Full.apply(self)
+        return _whole(self)
+
+    @property
+    def _spec(self) -> Any:
+        raise NotImplementedError("DTensor._spec is torch's own; use placements and device_mesh")
+
+    def redistribute(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises NotImplementedError: `full_tensor()` and `distribute_tensor` change layouts."""
+        raise NotImplementedError("DTensor.redistribute is not implemented: use full_tensor() or distribute_tensor()")
+
+    def __repr__(self, **kwargs: Any) -> str:
+        local: Any = self._local_tensor
+        if not self.ndim:
+            local = local.item()
+        return f"DTensor(local_tensor={local}, device_mesh={self.device_mesh}, placements={_listed(self.placements)})"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise NotImplementedError(
+            "a DTensor, of which this process has a part, cannot be pickled: save it with torch.distributed.checkpoint, or "
+            "its full_tensor()"
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DTensor:
+        if id(self) not in memo:
+            copy = self._like(self._local_tensor.clone())
+            copy.requires_grad_(self.requires_grad)
+            if getattr(self, "_is_param", False):
+                copy.__dict__["_is_param"] = True
+            memo[id(self)] = copy
+        return memo[id(self)]
+
+    # ------------------------------------------------------------------------------------------ checkpoints
+
+    def _place(self) -> tuple[list[int], list[int]] | None:
+        """(offsets, sizes) of the part in the whole; None of one without elements."""
+        offsets, sizes = [0] * self.ndim, list(self.shape)
+        if isinstance(self.placements[0], Shard):
+            group = self.device_mesh.get_group(0)
+            offsets[0], sizes[0] = rows_of(self.shape[0], group.size(), group.rank())
+        return (offsets, sizes) if all(sizes) else None
+
+    def __get_tensor_shard__(self, index: Any) -> Tensor:
+        return self._local_tensor
+
+    def _of_whole(self, whole: Tensor) -> DTensor:
+        """A tensor of this one's layout, of which every process has the whole."""
+        return distribute_tensor(whole, self.device_mesh, self.placements, src_data_rank=None)
+
+    # ------------------------------------------------------------------------------------------ operators
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        return disabled_impl(func, types, args, kwargs)
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        """What an operator gives: see the file's first lines."""
+        kwargs, name = kwargs or {}, func.overloadpacket.__name__
+        if name in _REDUCTIONS:
+            return _REDUCTIONS[name](func, *args, **kwargs)
+        written = name.endswith("_") and not name.startswith("_")
+        if name not in _ELEMENTWISE and not (written and name[:-1] in _ELEMENTWISE):
+            raise NotImplementedError(
+                f"torch.{name} of a DTensor, of which this process has a part, is not implemented: full_tensor() gives the "
+                "whole, to_local() the part"
+            )
+        return _by_elements(func, name, args, kwargs, written)
+
+
+DTensor.__module__ = "torch.distributed.tensor"
+
+
+def _by_elements(func: Any, name: str, args: tuple, kwargs: dict[str, Any], written: bool) -> Any:
+    spread = [_settled(a) for a in args if isinstance(a, DTensor)]
+    like = next((t for t in spread if t.ndim), spread[0])
+    for a in (*args, *kwargs.values()):
+        if isinstance(a, DTensor):
+            if a.ndim and (a.placements != like.placements or a.shape != like.shape):
+                raise NotImplementedError(
+                    f"torch.{name} of DTensors with shapes {list(like.shape)} and {list(a.shape)}, placements "
+                    f"{like.placements} and {a.placements} is not implemented: they have to be the same"
+                )
+        elif isinstance(a, Tensor) and a.ndim:
+            raise RuntimeError(_MIXED.format(func))
+    parts = [_settled(a)._local_tensor if isinstance(a, DTensor) else a for a in args]
+    if name == "detach" or name == "alias":
+        return like._like(like._local_tensor)
+    kwargs = {k: v for k, v in kwargs.items() if not (k == "layout" and v in (None, strided))}
+    if name.startswith(("addcmul", "addcdiv")) and len(parts) > 3:
+        kwargs["value"] = parts.pop()
+    result = func(*parts, **kwargs)
+    if written:
+        return args[0]
+    return like._like(result)
+
+
+def _settled(t: DTensor) -> DTensor:
+    """The tensor; of the processes' terms, their reduction."""
+    placement = t.placements[0]
+    if not isinstance(placement, Partial):
+        return t
+    total, group = t._local_tensor.clone(), t.device_mesh.get_group(0)
+    if isinstance(placement, _NormPartial):
+        p = placement.norm_type
+        if p == float("inf"):
+            all_reduce(total, ReduceOp.MAX, group)
+        elif p == -float("inf"):
+            all_reduce(total, ReduceOp.MIN, group)
+        else:
+            total = total.pow_(p)  # type: ignore[attr-defined]
+            all_reduce(total, ReduceOp.SUM, group)
+            total = total.pow_(1 / p)
+    else:
+        all_reduce(total, ReduceOp.SUM, group)
+    settled = DTensor._make(total, t.device_mesh, Replicate(), t.shape)
+    t.placements, t._local_tensor = settled.placements, settled._local_tensor
+    return t
+
+
+def _norm(func: Any, x: DTensor, ord: float = 2, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> DTensor:
+    """The norm of all elements, which the processes add up when it is used."""
+    known = x.placements[0]
+    p = float(ord)
+    if dim is not None or keepdim or (p == 0):
+        raise NotImplementedError("norms of DTensors are implemented of all elements, of an order other than 0")
+    if isinstance(known, _NormPartial) and known.norm_type != p:
+        known = _settled(x).placements[0]
+    local = x._local_tensor
+    if local.numel() or p not in (float("inf"), -float("inf")):
+        local = func(local, ord, **kwargs)
+    else:
+        local = zeros((), dtype=local.dtype) + (0.0 if p > 0 else float("inf"))
+    placement = Replicate() if isinstance(known, Replicate) else _NormPartial(p)
+    return DTensor._make(local, x.device_mesh, placement, ())
+
+
+def _norm_of_scalar_order(func: Any, x: DTensor, p: Any = 2, *args: Any, **kwargs: Any) -> DTensor:
+    if args or kwargs:
+        raise NotImplementedError("norms of DTensors are implemented of all elements alone")
+    return _norm(func, x, 2 if p is None else p)
+
+
+def _stack(func: Any, tensors: list[Any], dim: int = 0) -> DTensor:
+    """Norms one after another: still to be added up where all are."""
+    if not all(isinstance(t, DTensor) and not t.ndim for t in tensors):
+        raise RuntimeError(_MIXED.format(func))
+    if len({t.placements for t in tensors}) > 1:
+        tensors = [_settled(t) for t in tensors]
+    first = tensors[0]
+    local = func([t._local_tensor for t in tensors], dim)
+    return DTensor._make(local, first.device_mesh, first.placements[0], local.shape)
+
+
+def _sum(func: Any, x: DTensor, *args: Any, **kwargs: Any) -> DTensor:
+    if args or kwargs:
+        raise NotImplementedError("sums of DTensors are implemented of all elements alone")
+    placement = x.placements[0]
+    return DTensor._make(
+        func(x._local_tensor), x.device_mesh, Partial() if isinstance(placement, Shard) else placement, ()
+    )
+
+
+def _item(func: Any, x: DTensor) -> Any:
+    if x.numel() != 1:
+        raise RuntimeError(f"a Tensor with {x.numel()} elements cannot be converted to Scalar")
+    if isinstance(x.placements[0], Shard):
+        return _whole(x).item()
+    return _settled(x)._local_tensor.item()
+
+
+_REDUCTIONS: dict[str, Any] = {
+    "linalg_vector_norm": _norm,
+    "norm": _norm_of_scalar_order,
+    "stack": _stack,
+    "sum": _sum,
+    "_local_scalar_dense": _item,
+}
+
+
+def _whole(t: DTensor) -> Tensor:
+    placement, local = t.placements[0], t._local_tensor
+    if not isinstance(placement, Shard):
+        return _settled(t)._local_tensor
+    group = t.device_mesh.get_group(0)
+    each = rows_of(t.shape[0], group.size(), 0)[1]
+    padded = zeros((each, *t.shape[1:]), dtype=t.dtype)
+    padded[: local.shape[0]] = local.detach()
+    whole = zeros((group.size() * each, *t.shape[1:]), dtype=t.dtype)
+    all_gather(list(whole.chunk(group.size())) if each else [whole] * group.size(), padded, group)
+    return whole[: t.shape[0]].clone() if whole.shape[0] != t.shape[0] else whole
+
+
+class _ToLocal(Function):
+    @staticmethod
+    def forward(ctx: Any, t: DTensor) -> Tensor:
+        ctx.like = (t.device_mesh, t.placements[0], t.shape)
+        return t._local_tensor.detach()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return DTensor._make(g, *ctx.like)
+
+
+class _Full(Function):
+    @staticmethod
+    def forward(ctx: Any, t: DTensor) -> Tensor:
+        ctx.like = (t.device_mesh, t.placements[0], t.shape)
+        return _whole(t)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        mesh, placement, shape = ctx.like
+        return DTensor._make(_own_rows(g, mesh) if isinstance(placement, Shard) else g, mesh, placement, shape)
+
+
+def _own_rows(whole: Tensor, mesh: DeviceMesh) -> Tensor:
+    group = mesh.get_group(0)
+    first, n = rows_of(whole.shape[0], group.size(), group.rank())
+    return whole[first : first + n].clone()
+
+
+def _checked(mesh: DeviceMesh, placements: Any) -> Placement:
+    if mesh.ndim != 1 or len(placements) != 1:
+        raise NotImplementedError("DTensor: meshes of several dimensions are not implemented")
+    (placement,) = placements
+    if not isinstance(placement, Replicate) and not (isinstance(placement, Shard) and placement.dim == 0):
+        raise NotImplementedError(f"DTensor: of layouts Shard(0) and Replicate() are implemented, not {placement}")
+    return placement
+
+
+def distribute_tensor(
+    tensor: Tensor, device_mesh: DeviceMesh | None = None, placements: Any = None, *, src_data_rank: int | None = 0
+) -> DTensor:
+    """Process `src_data_rank`'s tensor, spread over the mesh. None: each process's own, which have to be the same.
+
+    Raises NotImplementedError for layouts other than `Shard(0)` and `Replicate()`.
+    """
+    if device_mesh is None:
+        raise NotImplementedError("distribute_tensor needs its device_mesh")
+    placement, group = _checked(device_mesh, placements or [Replicate()]), device_mesh.get_group(0)
+    whole = tensor.detach().contiguous()
+    if src_data_rank is None:
+        local = _own_rows(whole, device_mesh) if isinstance(placement, Shard) else whole.clone()
+    elif isinstance(placement, Replicate):
+        local = whole.clone()
+        broadcast_(local, group_src=src_data_rank, group=group)
+    else:
+        local = _scattered(whole, group, src_data_rank)
+    return DTensor._make(local, device_mesh, placement, whole.shape, tensor.requires_grad)
+
+
+def _scattered(whole: Tensor, group: Any, src: int) -> Tensor:
+    n, rank = group.size(), group.rank()
+    each = rows_of(whole.shape[0], n, 0)[1]
+    mine = zeros((each, *whole.shape[1:]), dtype=whole.dtype)
+    parts = None
+    if rank == src:
+        padded = zeros((n * each, *whole.shape[1:]), dtype=whole.dtype)
+        padded[: whole.shape[0]] = whole
+        parts = [part.contiguous() for part in padded.split(each)] if each else [mine] * n
+    if each:
+        scatter(mine, parts, group_src=src, group=group)
+    return mine[: rows_of(whole.shape[0], n, rank)[1]].clone()
+
+
+def _listed(placements: tuple[Placement, ...]) -> str:
+    return f"({', '.join(map(repr, placements))},)" if len(placements) == 1 else repr(placements)
