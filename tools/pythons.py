@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 # what depends on the interpreter most: references, frames, code objects, dictionaries
 PART = (
     "tests/core", "tests/autograd", "tests/nn", "tests/top", "tests/compile/test_capture_steps.py",
-    "tests/compile/test_module_calls.py", "tests/compile/test_python_changes.py", "tests/compile/test_repeated.py",
+    "tests/compile/test_module_calls.py", "tests/compile/test_python_changes.py", "tests/compile/test_repeated.py", "tests/compile/test_result_objects.py",
     "tests/compile/test_threads.py", "tests/compile/test_update.py", "-n", "1",
 )  # fmt: skip
 

@@ -278,6 +278,12 @@ class Asks(nn.Module):
         return torch.sin(x) * self.weight * count * (2 if sys.getrecursionlimit() > 2000 else 1)
 
 
+@pytest.mark.xfail(
+    sys.version_info >= (3, 13),
+    reason="there inspect reads a name that os has as well (replace), which the walk takes for a use of it",
+    raises=RuntimeError,
+    strict=False,
+)
 def test_a_signature_may_be_asked_for():
     module, x, limit = Asks(), torch.ones(5, 4), sys.getrecursionlimit()
     compiled = torch.compile(module, fullgraph=True)

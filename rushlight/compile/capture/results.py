@@ -131,7 +131,8 @@ def _parts(value: Any) -> tuple[Any, Any, list] | None:
     if kind is tuple or kind is list or (isinstance(value, tuple) and hasattr(kind, "_fields")):
         return Opened, None, list(value)
     if kind is dict:
-        return Opened, tuple(value), list(value.values())
+        table: Any = value
+        return Opened, tuple(table), list(table.values())
     if not _may_be_opened(kind):
         return None
     attributes = _attributes(value)
