@@ -1,6 +1,6 @@
 """Nested arguments and results flattened into leaves, and unflattened again.
 
-Tuples, named tuples, lists, dicts and dataclasses are opened; anything else is a leaf.
+Tuples, named tuples, lists, dicts and dataclasses are opened; anything else is a leaf, as are containers with attributes.
 """
 
 from __future__ import annotations
@@ -52,13 +52,14 @@ class Opened:
 def flatten(value: Any, leaves: list) -> Any:
     """Append the leaves of `value` to `leaves`, and return its template."""
     kind: Any = type(value)
-    if kind is tuple or kind is list or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+    attributes = getattr(value, "__dict__", None)
+    if kind is tuple or kind is list or (isinstance(value, tuple) and hasattr(kind, "_fields") and not attributes):
         keys, items = None, value
-    elif kind is dict or (isinstance(value, dict) and kind.__init__ is dict.__init__):
+    elif kind is dict or (isinstance(value, dict) and kind.__init__ is dict.__init__ and not attributes):
         table: Any = value
         keys, items = tuple(table), table.values()
-    elif hasattr(kind, "__dataclass_fields__"):
-        keys = tuple(kind.__dataclass_fields__)
+    elif hasattr(kind, "__dataclass_fields__") and not isinstance(value, (tuple, list, dict)):
+        keys = tuple(dict.fromkeys((*kind.__dataclass_fields__, *(attributes or ()))))  # others than fields, too
         items = [getattr(value, name) for name in keys]
     else:
         leaves.append(value)
