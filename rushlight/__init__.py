@@ -25,7 +25,7 @@ from .core.tensor.dtype import (
 from .core.tensor.layout import (
     channels_last, channels_last_3d, contiguous_format, finfo, iinfo, jagged, layout, memory_format, per_channel_affine,
     per_channel_affine_float_qparams, per_channel_symmetric, per_tensor_affine, per_tensor_symmetric, preserve_format, qscheme,
-    sparse_coo, sparse_csr, strided,
+    sparse_coo, sparse_csc, sparse_csr, strided,
 )  # fmt: skip
 from .core.tensor.legacy_types import (
     BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor,

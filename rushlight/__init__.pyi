@@ -67,6 +67,7 @@ from .core.tensor.layout import per_tensor_symmetric as per_tensor_symmetric
 from .core.tensor.layout import preserve_format as preserve_format
 from .core.tensor.layout import qscheme as qscheme
 from .core.tensor.layout import sparse_coo as sparse_coo
+from .core.tensor.layout import sparse_csc as sparse_csc
 from .core.tensor.layout import sparse_csr as sparse_csr
 from .core.tensor.layout import strided as strided
 from .core.tensor.legacy_types import BFloat16Tensor as BFloat16Tensor
@@ -895,9 +896,9 @@ from .amp.modes import set_autocast_gpu_dtype as set_autocast_gpu_dtype
 from .sparse.products import smm as smm
 sparse_bsc_tensor: _Any
 sparse_bsr_tensor: _Any
-sparse_compressed_tensor: _Any
+from .sparse.create import sparse_compressed_tensor as sparse_compressed_tensor
 from .sparse.create import sparse_coo_tensor as sparse_coo_tensor
-sparse_csc_tensor: _Any
+from .sparse.create import sparse_csc_tensor as sparse_csc_tensor
 from .sparse.create import sparse_csr_tensor as sparse_csr_tensor
 from .sparse.products import spmm as spmm
 from .sparse.products import sspaddmm as sspaddmm

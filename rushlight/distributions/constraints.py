@@ -273,7 +273,7 @@ class _LowerTriangular(Constraint):
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
-        return (value.tril() == value).reshape(value.shape[:-2] + (-1,)).all(-1)
+        return (value.tril() == value).reshape(value.shape[:-2] + (-1,)).min(-1)[0]
 
 
 class _LowerCholesky(Constraint):
@@ -282,7 +282,7 @@ class _LowerCholesky(Constraint):
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
-        return lower_triangular.check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+        return lower_triangular.check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).min(-1)[0]
 
 
 class _CorrCholesky(Constraint):

@@ -17,7 +17,7 @@ import numpy as np
 from ..core.dispatch.mode import emit_event, thread
 from ..core.dispatch.torch_function import disabled_impl
 from ..core.tensor import dtype as dtypes
-from ..core.tensor.layout import sparse_coo
+from ..core.tensor.layout import sparse_coo, sparse_csc
 from ..core.tensor.pickling import after_load
 from ..core.tensor.placeholder import Placeholder, no_kernel
 from ..core.tensor.tensor import Tensor, alias, type_word, wrap
@@ -406,6 +406,10 @@ def replace(target: Any, result: Any) -> Any:
 
 def rebuild(layout: Any, data: tuple) -> Any:
     """A sparse tensor from its pickle: (indices, values, size[, is_coalesced])."""
+    if layout is sparse_csc:
+        from .csc import rebuild_csc
+
+        return rebuild_csc(data)
     if layout is not sparse_coo:
         return _csr().rebuild_csr(layout, data)
     indices, values, size, *coalesced = data

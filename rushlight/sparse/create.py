@@ -10,13 +10,14 @@ import numpy as np
 
 from ..core.device import devices
 from ..core.tensor import dtype as dtypes
-from ..core.tensor.layout import sparse_coo, sparse_csr, strided
+from ..core.tensor.layout import sparse_coo, sparse_csc, sparse_csr, strided
 from ..core.tensor.legacy_types import CPU_TYPES, tensortype
 from ..core.tensor.size import Size
 from ..core.tensor.tensor import Tensor, alias, wrap
 from ..ops.creation.arguments import check_options
 from ..ops.creation.from_data import tensor
 from .coo import SparseTensor, assemble
+from .csc import CscTensor, assemble_csc, check_columns, columns_of
 from .csr import CsrTensor, assemble_csr, check_rows, from_coo
 from .entries import as_values, check_indices, gather, indices_of
 
@@ -148,6 +149,55 @@ def sparse_csr_tensor(
     return t.requires_grad_() if requires_grad else t
 
 
+def sparse_csc_tensor(
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> CscTensor:
+    """A sparse matrix by columns: column i has the entries ccol_indices[i] to ccol_indices[i + 1].
+
+    Shape: ccol_indices (m + 1,), row_indices (nnz,), values (nnz,) -> size (n, m). The indices are always checked
+    (check_invariants changes nothing). Batches and dense dimensions raise NotImplementedError.
+    """
+    devices.check(device)
+    check_options(None, pin_memory)
+    ccol, row, entries = _integers(ccol_indices), _integers(row_indices), _value_tensor(values, dtype)
+    if ccol._array.ndim != 1 or entries._array.ndim != 1:
+        raise NotImplementedError("sparse_csc_tensor: batches of matrices and dense dimensions are not implemented")
+    columns = len(ccol._array) - 1
+    rows = int(row._array.max()) + 1 if size is None and row._array.size else 0
+    shape = (rows, columns) if size is None else _size(size)
+    check_columns(ccol._array, row._array, entries._array, shape)
+    entries = entries.detach() if requires_grad else as_values(entries)
+    t = assemble_csc(ccol, row, entries, shape)
+    return t.requires_grad_() if requires_grad else t
+
+
+def sparse_compressed_tensor(
+    compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, layout: Any = None, **options: Any
+) -> Any:
+    """A sparse matrix by rows or by columns: `sparse_csr_tensor` or `sparse_csc_tensor`, as `layout` says.
+
+    Shape: compressed_indices (n + 1,), plain_indices (nnz,), values (nnz,) -> size
+    Raises:
+        NotImplementedError: another layout, as in
+            `sparse_compressed_tensor(tensor([0, 1]), tensor([0]), ones(1), layout=strided)`.
+    """
+    makers = {sparse_csr: sparse_csr_tensor, sparse_csc: sparse_csc_tensor}
+    if layout not in makers:
+        raise NotImplementedError(
+            f"sparse_compressed_tensor(layout={layout!r}) is not implemented; there are sparse_csr and sparse_csc"
+        )
+    return makers[layout](compressed_indices, plain_indices, values, size, **options)
+
+
 def _integers(indices: Any) -> Any:
     t: Any = indices if isinstance(indices, Tensor) else tensor(indices)
     if t.dtype not in (dtypes.int64, dtypes.int32):
@@ -186,7 +236,11 @@ def to_layout(t: Any, layout: Any, dense_dim: Any = None) -> Any:
         return t.to_sparse()
     if layout is sparse_csr:
         return to_csr(t)
-    raise NotImplementedError(f"to_sparse(layout={layout!r}) is not implemented; there are sparse_coo and sparse_csr")
+    if layout is sparse_csc:
+        return to_csc(t)
+    raise NotImplementedError(
+        f"to_sparse(layout={layout!r}) is not implemented; there are sparse_coo, sparse_csr and sparse_csc"
+    )
 
 
 def to_csr(t: Any, dense_dim: int | None = None) -> Any:
@@ -194,6 +248,13 @@ def to_csr(t: Any, dense_dim: int | None = None) -> Any:
     if dense_dim:
         raise NotImplementedError("to_sparse_csr(dense_dim=...): dense dimensions are not implemented")
     return from_coo(t.to_sparse())
+
+
+def to_csc(t: Any, dense_dim: int | None = None) -> Any:
+    """What `Tensor.to_sparse_csc` does."""
+    if dense_dim:
+        raise NotImplementedError("to_sparse_csc(dense_dim=...): dense dimensions are not implemented")
+    return columns_of(t.to_sparse())
 
 
 # ---------------------------------------------------------------------------------------------- the old constructors

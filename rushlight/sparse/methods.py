@@ -24,6 +24,11 @@ def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
     return create.to_csr(self, dense_dim)
 
 
+def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
+    """The sparse matrix of the entries that are not zero, by columns."""
+    return create.to_csc(self, dense_dim)
+
+
 def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
     """The tensor itself, as `dtype` if that is given: it is dense already."""
     return self if dtype is None else self.to(dtype)
@@ -62,6 +67,7 @@ def dense_dim(self: Any) -> int:
 def _only_sparse(name: str, expected: str) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         layout = "SparseCsr" if self.is_sparse_csr else "Sparse" if self.is_sparse else "Strided"
+        layout = getattr(self, "_layout_word", layout)
         raise RuntimeError(f"{name} expected {expected} tensor layout but got {layout}")
 
     method.__name__ = method.__qualname__ = name
@@ -75,6 +81,7 @@ METHODS: dict[str, Any] = {
         to_sparse,
         to_sparse_coo,
         to_sparse_csr,
+        to_sparse_csc,
         to_dense,
         sparse_mask,
         _as_sparse_rows,
@@ -90,6 +97,8 @@ for _name in ("values", "_nnz"):
     METHODS[_name] = _only_sparse(_name, "sparse")
 for _name in ("crow_indices", "col_indices"):
     METHODS[_name] = _only_sparse(_name, "sparse row compressed")
+for _name in ("ccol_indices", "row_indices"):
+    METHODS[_name] = _only_sparse(_name, "sparse column compressed")
 for _name, _method in METHODS.items():
     composite(name=_name, method=True, function=False)(_method)
 

@@ -14,6 +14,8 @@ def describe(t: Any) -> str:
         {"crow_indices": t._crow, "col_indices": t._col}
         if t.is_sparse_csr
         else {"indices": t._indices()}
+        if t.is_sparse
+        else {"ccol_indices": t._ccol, "row_indices": t._row}
     )  # fmt: skip
     indent = len("tensor(")
     lines = [_part(name, part._array, indent) for name, part in {**parts, "values": t._entries}.items()]

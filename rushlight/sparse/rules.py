@@ -18,6 +18,7 @@ from ..core.tensor.size import wrap_dim
 from ..core.tensor.tensor import Tensor, wrap
 from . import products
 from .coo import SparseTensor, assemble, mask, replace
+from .csc import CscTensor, columns_of
 from .csr import CsrTensor, from_coo
 from .entries import gather, indices_of, merge, places_of
 
@@ -35,17 +36,22 @@ _PRODUCTS = {
 }
 
 
+_COMPRESSED = (CsrTensor, CscTensor)
+_SWAPPED = ("t", "transpose")  # what was by rows is by columns then
+
+
 def call(record: Op, tensors: tuple, metadata: tuple) -> Any:
     """The result of operator `record` for tensors of which one or more are sparse."""
     rule = RULES.get(record.name)
     if rule is None:
         raise no_kernel(record.name)
-    by_rows = any(isinstance(t, CsrTensor) for t in tensors)
-    if by_rows:
-        tensors = tuple(t.to_sparse() if isinstance(t, CsrTensor) else t for t in tensors)
+    kinds = {type(t) for t in tensors if isinstance(t, _COMPRESSED)}
+    if kinds:
+        tensors = tuple(t.to_sparse() if isinstance(t, _COMPRESSED) else t for t in tensors)
     result = rule(*tensors, **dict(zip(record.signature.metadata, metadata, strict=True)))
-    if by_rows and isinstance(result, SparseTensor) and result._array.ndim == 2 and not result.dense_dim():
-        return from_coo(result)
+    if kinds and isinstance(result, SparseTensor) and result._array.ndim == 2 and not result.dense_dim():
+        by_rows = CsrTensor in kinds
+        return from_coo(result) if by_rows is not (record.name in _SWAPPED) else columns_of(result)
     return result
 
 
@@ -67,7 +73,7 @@ def _write_dense(record: Op, target: Any, others: tuple) -> Any:
     if record.name not in ("add", "sub", "mul"):
         raise no_kernel(record.name + "_")
     (other,) = others
-    other = other.to_sparse() if isinstance(other, CsrTensor) else other
+    other = other.to_sparse() if isinstance(other, _COMPRESSED) else other
     if record.name == "mul":
         return target.copy_(target * other.to_dense())
     other = other if record.name == "add" else -other

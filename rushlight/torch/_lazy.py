@@ -13,7 +13,7 @@ from ..core.tensor.tensor import Tensor
 
 # name in the top package -> module that has it
 NAMES = {
-    **dict.fromkeys(("sparse_coo_tensor", "sparse_csr_tensor"), "sparse.create"),
+    **dict.fromkeys(("sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_compressed_tensor"), "sparse.create"),
     **dict.fromkeys(("spmm", "dsmm", "hspmm", "smm", "sspaddmm", "saddmm"), "sparse.products"),
     **dict.fromkeys(("_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo"), "sparse.indices"),
     **dict.fromkeys(("eig", "lstsq", "matrix_rank", "solve", "symeig"), "torch._stand_ins"),
@@ -46,7 +46,7 @@ NAMES = {
     ),
     **dict.fromkeys(
         (
-            "sparse_csc_tensor", "sparse_bsr_tensor", "sparse_bsc_tensor", "sparse_compressed_tensor", "hsmm",
+            "sparse_bsr_tensor", "sparse_bsc_tensor", "hsmm",
             "resize_as_sparse_",
         ),
         "torch._stand_ins",
@@ -58,6 +58,7 @@ METHODS = {
     "sparse.methods": (
         "to_sparse to_sparse_coo to_sparse_csr to_dense sparse_mask smm sspaddmm coalesce is_coalesced indices _indices "
         "_values _coalesced_ _dimI _dimV values _nnz sparse_dim dense_dim crow_indices col_indices "
+        "to_sparse_csc ccol_indices row_indices "
         "_as_sparse_rows"
     ),
     "ops.quantized.tensor": (
@@ -68,7 +69,7 @@ METHODS = {
     "core.tensor.memory_order": "__reversed__ dim_order is_distributed is_set_to module_load new_empty_strided resize resize_as",
     "core.tensor.apply_map": "apply_ map_ map2_",
     "torch._stand_ins": (
-        "eig lstsq reinforce solve symeig ccol_indices row_indices to_sparse_csc to_sparse_bsr to_sparse_bsc sparse_resize_ "
+        "eig lstsq reinforce solve symeig to_sparse_bsr to_sparse_bsc sparse_resize_ "
         "sparse_resize_and_clear_ resize_as_sparse_"
     ),
     "core.tensor.shared_memory": "share_memory_ is_shared untyped_storage storage _typed_storage storage_type",

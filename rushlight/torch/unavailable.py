@@ -120,8 +120,8 @@ REINFORCE = Reason(
 )
 NO_LAYOUT = Reason(
     NotImplementedError,
-    "torch.{name} is not implemented: there are the sparse layouts COO and CSR",
-    "Raises NotImplementedError: there are the sparse layouts COO and CSR.",
+    "torch.{name} is not implemented: there are the sparse layouts COO, CSR and CSC",
+    "Raises NotImplementedError: there are the sparse layouts COO, CSR and CSC.",
 )
 NO_METHOD = Reason(
     NotImplementedError, "Tensor.{name} is not implemented: {says}", "Raises NotImplementedError: {says}."
@@ -145,7 +145,7 @@ MODULE = Reason(NotImplementedError, "torch.{path} is not implemented", "`torch.
 
 # ---------------------------------------------------------------------------------------------- the table
 
-_LAYOUTS, _SIZE = "there are the sparse layouts COO and CSR", "sparse tensors keep their size"
+_LAYOUTS, _SIZE = "there are the sparse layouts COO, CSR and CSC", "sparse tensors keep their size"
 _OWN_NAMES = "Its names raise NotImplementedError when they are called."
 _NOT_REGISTERED = {
     "register_torch_dispatch": "Rushlight has no __torch_dispatch__",
@@ -257,10 +257,10 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
     }),
     ("Tensor", "method", REMOVED, _REMOVED),
     ("Tensor", "method", REINFORCE, "reinforce"),
-    ("", "function", NO_LAYOUT, "sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor hsmm "
+    ("", "function", NO_LAYOUT, "sparse_bsr_tensor sparse_bsc_tensor hsmm "
      "resize_as_sparse_"),
     ("Tensor", "method", NO_METHOD, {
-        **dict.fromkeys(("ccol_indices", "row_indices", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc"), _LAYOUTS),
+        **dict.fromkeys(("to_sparse_bsr", "to_sparse_bsc"), _LAYOUTS),
         **dict.fromkeys(("sparse_resize_", "sparse_resize_and_clear_", "resize_as_sparse_"), _SIZE),
     }),
     ("sparse", "function", NOT_IMPLEMENTED, {

@@ -151,3 +151,15 @@ def test_draws_of_a_probability_for_each_element_follow_the_memory(named):
 def test_renorm_of_elements_that_share_places_refuses():
     with pytest.raises(NotImplementedError, match="clone"):
         rushlight.ones(6).as_strided((3, 4), (1, 1)).renorm_(2, 0, 0.5)
+
+
+@pytest.mark.parametrize("name", ["lgamma", "erf", "digamma"])
+def test_small_results_of_special_functions_have_the_layout_of_the_input(name):
+    x = rushlight.rand(2, 4, 3).permute(2, 0, 1)
+    assert getattr(rushlight, name)(x).stride() == x.stride() == (1, 12, 3)
+
+
+def test_the_gradient_of_a_sum_over_one_element_is_the_incoming_one():
+    x = rushlight.rand(1, 2, 3, requires_grad=True)
+    (g,) = rushlight.autograd.grad(x.cumsum(0).sum(), x)
+    assert g.stride() == (0, 0, 0)

@@ -63,3 +63,15 @@ def test_a_listener_sees_the_running_statistics_change(listened):
     thread.state.listener = None
     thread.state.refresh()
     assert seen == statistics()
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("shape", [(2, 0), (0, 4), (2, 4, 0)])
+def test_an_empty_batch_keeps_the_running_statistics(shape, training):
+    """As torch, which multiplies by the first weight and adds the first bias, and looks at no sizes."""
+    layer = torch.nn.BatchNorm1d(4).train(training)
+    out = layer(torch.zeros(shape))
+    assert out.shape == shape and type(out.grad_fn).__name__ == "AddBackward0"
+    out.sum().backward()
+    assert layer.weight.grad.tolist() == [0.0] * 4
+    assert layer.running_mean.tolist() == [0.0] * 4 and layer.running_var.tolist() == [1.0] * 4

@@ -40,3 +40,18 @@ def test_several_indices(name):
 def test_one_index(name):
     index, shape = ONE[name]
     assert torch.arange(12.0).view(3, 4)[index].shape == shape
+
+
+@pytest.mark.parametrize("dtype", ["bool", "complex64"])
+def test_nothing_is_looked_for_in_any_type(dtype):
+    values = torch.zeros(2, 0, dtype=getattr(torch, dtype))
+    assert torch.bucketize(values, torch.tensor([1.0, 2.0])).shape == (2, 0)
+    assert torch.searchsorted(torch.zeros(0), values, out_int32=True).dtype is torch.int32
+
+
+def test_data_of_an_inference_tensor_is_one():
+    with torch.inference_mode():
+        t = torch.ones(2) * 2
+    assert t.data.is_inference() and not torch.ones(2).data.is_inference()
+    with pytest.raises(RuntimeError, match="on inference tensor outside InferenceMode"):
+        t.data.requires_grad = True

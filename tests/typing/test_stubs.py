@@ -140,8 +140,9 @@ def test_every_public_name_is_known(tmp_path):
     imports = sorted(set(names.values()))
     (tmp_path / "program.py").write_text("\n".join([*(f"import {m}" for m in imports), *names]) + "\n")
     unknown = {[*imports, *names][each["range"]["start"]["line"]] for each in _errors(tmp_path)}
-    # functions that hide the module of their name, what torch's modules import by the way, and modules that only refuse
-    assert len(unknown) <= 54, sorted(unknown)
+    # functions that hide the module of their name, what torch's modules import by the way, modules that only refuse, and
+    # the second names of `ao.nn.intrinsic`, `.qat` and `.quantized` below `nn`
+    assert len(unknown) <= 77, sorted(unknown)
 
 
 def test_a_wheel_has_the_stubs_of_public_names(tmp_path):

@@ -53,6 +53,7 @@ channels_last_3d = memory_format("channels_last_3d")
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
 jagged = layout("jagged")
 per_tensor_affine = qscheme("per_tensor_affine")
 per_tensor_symmetric = qscheme("per_tensor_symmetric")
@@ -62,7 +63,7 @@ per_channel_affine_float_qparams = qscheme("per_channel_affine_float_qparams")
 _VALUES = {
     v.name: v
     for v in (
-        contiguous_format, preserve_format, channels_last, channels_last_3d, strided, sparse_coo, sparse_csr, jagged,
+        contiguous_format, preserve_format, channels_last, channels_last_3d, strided, sparse_coo, sparse_csr, sparse_csc, jagged,
         per_tensor_affine, per_tensor_symmetric, per_channel_affine, per_channel_symmetric,
         per_channel_affine_float_qparams,
     )

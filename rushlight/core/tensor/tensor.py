@@ -427,7 +427,7 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        result = alias(self, Tensor, share_version=False)
+        result = alias(self, Tensor, share_version=self.is_inference())  # inference tensors count no writes
         if thread.state.level > 1 and self._edge is not None:
             emit_event("cut", self, result, ".data")
         return result

@@ -2641,6 +2641,18 @@ class Tensor:
         """Of a sparse row compressed tensor only; any other raises RuntimeError."""
         ...
 
+    def to_sparse_csc(self, dense_dim: _int | None = None) -> Tensor:
+        """The sparse matrix of the entries that are not zero, by columns."""
+        ...
+
+    def ccol_indices(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Of a sparse column compressed tensor only; any other raises RuntimeError."""
+        ...
+
+    def row_indices(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Of a sparse column compressed tensor only; any other raises RuntimeError."""
+        ...
+
     def _as_sparse_rows(self, rows: Any, n: _int) -> Tensor:
         """The sparse tensor (n, *) with this tensor (nnz, *) at `rows` (nnz,)."""
         ...
@@ -2757,24 +2769,12 @@ class Tensor:
         """Raises RuntimeError: The default behavior has changed from using the upper triangular portion of the matrix by default to using the lower triangular portion: L, V = torch.linalg.eigh(A, UPLO='U'), or torch.linalg.eigvalsh without eigenvectors."""
         ...
 
-    def ccol_indices(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Raises NotImplementedError: there are the sparse layouts COO and CSR."""
-        ...
-
-    def row_indices(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Raises NotImplementedError: there are the sparse layouts COO and CSR."""
-        ...
-
-    def to_sparse_csc(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Raises NotImplementedError: there are the sparse layouts COO and CSR."""
-        ...
-
     def to_sparse_bsr(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Raises NotImplementedError: there are the sparse layouts COO and CSR."""
+        """Raises NotImplementedError: there are the sparse layouts COO, CSR and CSC."""
         ...
 
     def to_sparse_bsc(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Raises NotImplementedError: there are the sparse layouts COO and CSR."""
+        """Raises NotImplementedError: there are the sparse layouts COO, CSR and CSC."""
         ...
 
     def sparse_resize_(self, *args: Any, **kwargs: Any) -> Self:

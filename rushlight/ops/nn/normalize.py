@@ -358,8 +358,10 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     tensor([[-1.0000],
             [ 1.0000]])
     """
-    if input._array.shape == (0,) or (input._array.ndim > 1 and not input._array.shape[1]):
-        return input.clone()
+    if not input._array.size:  # as torch, which looks at no sizes and leaves the running statistics as they are
+        out = input.clone()
+        out = out if weight is None else out * weight[0]
+        return out if bias is None else out + bias[0]
     return normalise_batch(input, running_mean, running_var, weight, bias, training, momentum, eps)[0]
 
 

@@ -76,7 +76,7 @@ class ChannelQuantizedTensor(QuantizedTensor):
             dim, index = metadata
             if wrap_dim(dim, self.dim()) == self._axis:
                 part = record.invoke(record.function, [wrap(self._levels)], metadata)._array
-                return assemble(part, self._type, self._scales[index], int(self._zero_points[index]))
+                return assemble(part, self._type, float(self._scales[index]), int(self._zero_points[index]))
         raise _no_kernel(record.name)
 
     def __getitem__(self, index: Any) -> Any:
@@ -179,11 +179,11 @@ def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axi
     if levels is None:
         raise RuntimeError(f"ScalarType {type_word(dtype)} is not supported in new_qtensor.")
     axis = wrap_dim(axis, input.dim())
-    kept = _numbers(scales, zero_points, input.size(axis))
+    kept: Any = _numbers(scales, zero_points, input.size(axis))
     sizes = [1] * input.dim()
     sizes[axis] = -1
     x = array_of(input, "quantize_per_channel")
-    return _assemble(_rounded(x, *[k.reshape(sizes) for k in kept], levels), dtype, *kept, axis)
+    return _assemble(_rounded(x, kept[0].reshape(sizes), kept[1].reshape(sizes), levels), dtype, kept[0], kept[1], axis)
 
 
 def _of(input: Any) -> ChannelQuantizedTensor:

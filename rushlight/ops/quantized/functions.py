@@ -322,7 +322,7 @@ def batch_norm_relu(
 
 def _normalized(qx, weight, bias, mean, var, eps, scale, zero_point, is_cut) -> Any:  # type: ignore[no-untyped-def]
     check_quantized(qx, "batch_norm")
-    arrays = [None if t is None else np.asarray(t.detach()._array, np.float32) for t in (weight, bias, mean, var)]
+    arrays: Any = [None if t is None else np.asarray(t.detach()._array, np.float32) for t in (weight, bias, mean, var)]
     w, b, m, v = arrays
     inverse = np.float32(1) / np.sqrt(v + np.float32(eps))
     alpha = inverse if w is None else inverse * w

@@ -55,7 +55,9 @@ def cumsum(input, /, dim, *, dtype=None):
 
 @cumsum.vjp
 def _(g, dim):
-    return g.flip(dim).cumsum(dim).flip(dim) if g.ndim else g
+    if not g.ndim or g.shape[dim] <= 1:
+        return g
+    return g.flip(dim).cumsum(dim).flip(dim)
 
 
 @primitive(method=True, out=True, jit_min_elements=MANY)

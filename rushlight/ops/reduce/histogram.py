@@ -340,7 +340,8 @@ def _places(sequence, values, right):
 
 @primitive(public=False, name="searchsorted", differentiable=False)
 def _searchsorted(sorted_sequence, values, sorter=None, /, out_int32=False, right=False):
-    refuse("searchsorted_out_cpu", sorted_sequence.dtype, "bc")
+    if values.size:  # torch looks for nothing in any type
+        refuse("searchsorted_out_cpu", sorted_sequence.dtype, "bc")
     if sorter is not None:
         sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)
     if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != values.shape[:-1]:
@@ -382,7 +383,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         input = wrap(np.asarray(input))
     elif input.dtype is not sorted_sequence.dtype:
         common = dtypes.promote_types(input.dtype, sorted_sequence.dtype)
-        if common.is_complex:
+        if common.is_complex and input._array.size:
             raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{type_word(common)}'")
         input, sorted_sequence = input.to(common), sorted_sequence.to(common)
     result = _searchsorted(sorted_sequence, input, sorter, out_int32, right or side == "right")

@@ -12,7 +12,7 @@ from ...core.dispatch.scalars import python_number
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
-from ..pointwise.building_blocks import ANY, DEAR, F32, F64, SOME, in_order_of, in_shared_order
+from ..pointwise.building_blocks import ANY, DEAR, F32, F64, SOME, in_memory_order, in_order_of, in_shared_order
 from .series import as_float, in_double
 
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
@@ -96,6 +96,7 @@ def zeta_of(s, q):
     return np.where(s == 1, np.inf, np.where(s < 1, np.nan, r))
 
 
+@in_memory_order
 def _lgamma(x):
     """Of few numbers by C's library, which gives float32's rounding of the same in a third of the time."""
     if x.dtype is F32 and x.size <= 100:
