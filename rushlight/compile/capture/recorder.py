@@ -76,11 +76,19 @@ class Recorder:
     """The listener of one capture. Its public methods are the events that `core.dispatch.mode.emit_event` names."""
 
     def __init__(
-        self, leaves: list, varying: set, function: Callable | None = None, reads: Any = None, modules: tuple = ()
+        self,
+        leaves: list,
+        varying: set,
+        function: Callable | None = None,
+        reads: Any = None,
+        modules: tuple = (),
+        classes: tuple = (),
     ):
-        """reads, modules: what an earlier capture of the function read, and the modules that it called."""
-        self.function = function
-        self.state = None if reads is None else PythonState(function, leaves, reads, modules)
+        """reads, modules: what an earlier capture of the function read, and the modules that it called. classes: of arguments
+        that are opened, which are no leaves.
+        """
+        self.function, self.classes = function, classes
+        self.state = None if reads is None else PythonState(function, leaves, reads, (*classes, *modules))
         self.reads = Reads()  # what this call reads
         self.graph = Graph()
         self.memory = Memory()
@@ -461,7 +469,8 @@ class Recorder:
         Of a first capture, what it read is known only now; as it is now, the second one will find it.
         """
         if self.state is None:
-            self.state = PythonState(self.function, self.leaves, self.reads, tuple(self.modules.values()))
+            known = (*self.classes, *self.modules.values())
+            self.state = PythonState(self.function, self.leaves, self.reads, known)
             self.state.note_training({id(m): flag for m, flag in self.training})
         if self.state.unguarded is not None:
             raise CaptureError(self.state.unguarded)

@@ -67,6 +67,16 @@ def flatten(value: Any, leaves: list) -> Any:
     return Opened(kind, keys, [flatten(item, leaves) for item in items])
 
 
+def classes(template: Any) -> dict[type, None]:
+    """The program's own classes among those that were opened."""
+    if type(template) is Slot:
+        return {}
+    own = {} if template.kind in (tuple, list, dict) else {template.kind: None}
+    for item in template.items:
+        own |= classes(item)
+    return own
+
+
 def containers(value: Any) -> Iterator:
     """The lists, dicts and other containers that can be changed, in a nested value."""
     opened = isinstance(value, (tuple, list, dict))

@@ -228,11 +228,11 @@ class PythonState:
                 self._functions.setdefault(o.__code__, []).append(o)
             return []
         if isinstance(o, _CONTAINERS):
-            return self._container(o, where)
+            return self._container(o, where) + self._of_subclass(o)
         if isinstance(o, (MappingProxyType, *_VIEWS)):
             return [(table, where) for table in gc.get_referents(o)]
         if isinstance(o, (tuple, frozenset)):
-            return [(v, where) for v in iterated(o) if not isinstance(v, PLAIN)]
+            return [(v, where) for v in iterated(o) if not isinstance(v, PLAIN)] + self._of_subclass(o)
         if isinstance(o, (staticmethod, classmethod)):
             return [(o.__func__, where)]
         if isinstance(o, property):
@@ -285,6 +285,17 @@ class PythonState:
             f"an object of {kind.__module__}.{kind.__qualname__}, whose changes cannot be guarded; pass what it holds",
         )
         return []
+
+    def _of_subclass(self, o: Any) -> list[tuple]:
+        """The attributes and the class of a container, where the class is the program's own."""
+        kind = type(o)
+        if kind.__module__.partition(".")[0] in _NOT_THE_USERS or kind.__module__.startswith(OURS):
+            return []
+        state = _state_of(o)
+        if isinstance(state, dict):
+            self._kept.append((state, _Attributes(state)))
+            self._named.append(o)
+        return [(kind, "")]
 
     def _builtin(self, f: Any, where: str) -> list[tuple]:
         """A function of C: the object that it is a method of."""

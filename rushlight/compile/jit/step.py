@@ -27,7 +27,7 @@ from ..capture.outputs import Outcome
 from ..capture.recorder import Listener, Recorder
 from ..capture.results import flatten_result
 from ..capture.sources import CaptureError
-from ..capture.structure import Slot, containers, flatten, rebuild
+from ..capture.structure import Slot, classes, containers, flatten, rebuild
 from ..guards.guards import CallGuards, Guards, modes
 from ..ir.graph import Graph
 from ..ir.prune import prune
@@ -241,7 +241,7 @@ class CompiledStep:
 
     def _record(self, args, kwargs, leaves, template, now, candidate: _Captured | None) -> Any:
         reads, modules = (None, ()) if candidate is None else (candidate.reads, candidate.modules)
-        recorder = Recorder(leaves, self.varying, self.function, reads, modules)
+        recorder = Recorder(leaves, self.varying, self.function, reads, modules, tuple(classes(template)))
         listener = Listener(recorder, strict=not self.fallback)
         owner = getattr(self.function, "__self__", None)
         if hasattr(owner, "_parameters"):
