@@ -138,7 +138,6 @@ _NAMES = {
     "(graceful=True, timeout=0)": "distributed.rpc.shutdown",
     "(module, device_mesh=None, partition_fn=None, input_fn=None, output_fn=None)":
         "distributed.tensor.distribute_module",
-    "(tensor, device_mesh=None, placements=None, *, src_data_rank=0)": "distributed.tensor.distribute_tensor",
     (
         "(*, input_layouts=None, desired_input_layouts=None, input_kwarg_layouts=None, "
         "desired_input_kwarg_layouts=None, use_local_output=False)"
