@@ -53,6 +53,7 @@ class WithoutArray(Tensor):
     __slots__ = ()
     __torch_function__: Any = staticmethod(disabled_impl)  # results are of the class that the operator gives
     _entries: Tensor  # the values, with their history
+    _rest: Tensor | None = None  # zeros with the history of what is not stored, where that has one (`entries.unstored`)
 
     # the history and the gradient are those of the values
 
@@ -323,14 +324,17 @@ class SparseTensor(WithoutArray):
             return self
         places, targets = np.unique(self._flat(), return_inverse=True)
         values = merge(self._entries, wrap(targets.reshape(-1)), len(places))
-        return assemble(wrap(indices_of(places, self._sizes())), values, self._array.shape, True)
+        return with_rest(assemble(wrap(indices_of(places, self._sizes())), values, self._array.shape, True), self._rest)
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-        """The dense tensor. Gradients flow to the stored entries only."""
-        if masked_grad is False:
-            raise NotImplementedError("to_dense(masked_grad=False): gradients of unstored entries are not implemented")
+        """The dense tensor. Gradients flow to the stored entries only, or with masked_grad=False to all."""
+        if masked_grad is False and self._rest is None and self._edge is not None:
+            raise NotImplementedError(
+                "to_dense(masked_grad=False) is implemented for what to_sparse() made of a dense tensor"
+            )
         n = prod(self._sizes())
         dense = scatter(self._entries, wrap(self._flat()), n).reshape(self._array.shape)  # type: ignore[attr-defined]
+        dense = dense + self._rest if masked_grad is False and self._rest is not None else dense
         return dense if dtype is None else dense.to(dtype)
 
     def to_sparse(self, *sparse_dim: Any, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Any:
@@ -388,6 +392,13 @@ def assemble(indices: Tensor, values: Tensor, shape: tuple[int, ...], coalesced:
     return t
 
 
+def with_rest(t: Any, rest: Tensor | None) -> Any:
+    """A new sparse tensor with the history of what it does not store."""
+    if rest is not None:
+        t._rest = rest
+    return t
+
+
 def empty_like(t: Any, dtype: Any = None) -> Any:
     """A sparse tensor of the size, layout and sparse dimensions of `t`, without entries."""
     n = t.sparse_dim()
@@ -401,6 +412,7 @@ def replace(target: Any, result: Any) -> Any:
     """Give a sparse tensor the entries of another in place; the type stays."""
     target._places, target._is_coalesced = result._places, result._is_coalesced
     target._entries = result._entries.to(target.dtype)
+    target._rest = result._rest
     return target
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.device import devices
+from ..core.dispatch.mode import thread
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.layout import sparse_coo, sparse_csc, sparse_csr, strided
 from ..core.tensor.legacy_types import CPU_TYPES, tensortype
@@ -16,10 +17,10 @@ from ..core.tensor.size import Size
 from ..core.tensor.tensor import Tensor, alias, wrap
 from ..ops.creation.arguments import check_options
 from ..ops.creation.from_data import tensor
-from .coo import SparseTensor, assemble
+from .coo import SparseTensor, assemble, with_rest
 from .csc import CscTensor, assemble_csc, check_columns, columns_of
 from .csr import CsrTensor, assemble_csr, check_rows, from_coo
-from .entries import as_values, check_indices, gather, indices_of
+from .entries import as_values, check_indices, gather, indices_of, unstored
 
 
 def sparse_coo_tensor(
@@ -216,7 +217,10 @@ def from_dense(t: Any, sparse_dim: int) -> SparseTensor:
     rows = t.reshape(prod(sizes), *a.shape[sparse_dim:])
     stored = rows._array != 0
     places = np.flatnonzero(stored.any(tuple(range(1, stored.ndim))))
-    return assemble(wrap(indices_of(places, sizes)), gather(rows, wrap(places)), a.shape, True)
+    made = assemble(wrap(indices_of(places, sizes)), gather(rows, wrap(places)), a.shape, True)
+    if t._edge is None or sparse_dim < a.ndim or not thread.state.grad:
+        return made
+    return with_rest(made, unstored(t, wrap(places)))
 
 
 def from_rows(values: Tensor, rows: Tensor, n: int) -> SparseTensor:

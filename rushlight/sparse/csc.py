@@ -14,7 +14,7 @@ from ..core.tensor.layout import sparse_coo, sparse_csc
 from ..core.tensor.pickling import after_load
 from ..core.tensor.placeholder import Placeholder
 from ..core.tensor.tensor import Tensor, alias, wrap
-from .coo import SparseTensor, WithoutArray, assemble, convert, rebuild
+from .coo import SparseTensor, WithoutArray, assemble, convert, rebuild, with_rest
 from .csr import CsrTensor, assemble_csr
 from .entries import gather, values_of
 from .printing import describe
@@ -66,7 +66,8 @@ class CscTensor(WithoutArray):
     def t(self) -> Any:
         """The transposed matrix, by rows: the same indices and values."""
         rows, columns = self._array.shape
-        return assemble_csr(self._ccol, self._row, self._entries, (columns, rows))
+        rest = None if self._rest is None else self._rest.t()  # type: ignore[attr-defined]
+        return with_rest(assemble_csr(self._ccol, self._row, self._entries, (columns, rows)), rest)
 
     def to_sparse(self, *sparse_dim: Any, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Any:
         """The matrix in coordinate form, its entries by columns, or in another sparse layout."""
@@ -75,7 +76,7 @@ class CscTensor(WithoutArray):
         ccol, row = self._ccol._array, self._row._array
         columns = np.repeat(np.arange(len(ccol) - 1), np.diff(ccol))
         indices = wrap(np.stack([row.astype(np.int64), columns]))
-        return assemble(indices, self._entries, self._array.shape, False)
+        return with_rest(assemble(indices, self._entries, self._array.shape, False), self._rest)
 
     def to_sparse_coo(self) -> Any:
         """The matrix in coordinate form."""
@@ -144,7 +145,8 @@ def columns_of(t: SparseTensor) -> CscTensor:
     order = np.argsort(columns, kind="stable")
     ccol = np.zeros(t._array.shape[1] + 1, np.int64)
     np.cumsum(np.bincount(columns, minlength=t._array.shape[1]), out=ccol[1:])
-    return assemble_csc(wrap(ccol), wrap(rows[order]), gather(t._entries, wrap(order)), t._array.shape)
+    values = gather(t._entries, wrap(order))
+    return with_rest(assemble_csc(wrap(ccol), wrap(rows[order]), values, t._array.shape), t._rest)
 
 
 def rebuild_csc(data: tuple) -> Any:

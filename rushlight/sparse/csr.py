@@ -14,7 +14,7 @@ from ..core.tensor.layout import sparse_coo, sparse_csr
 from ..core.tensor.pickling import after_load
 from ..core.tensor.placeholder import Placeholder
 from ..core.tensor.tensor import Tensor, alias, wrap
-from .coo import SparseTensor, WithoutArray, assemble, convert, rebuild
+from .coo import SparseTensor, WithoutArray, assemble, convert, rebuild, with_rest
 from .entries import values_of
 from .printing import describe
 
@@ -71,7 +71,7 @@ class CsrTensor(WithoutArray):
         rows = np.repeat(np.arange(len(crow) - 1), np.diff(crow))
         sorted_rows = (col[1:] > col[:-1]) | (rows[1:] != rows[:-1])
         indices = wrap(np.stack([rows, col.astype(np.int64)]))
-        return assemble(indices, self._entries, self._array.shape, bool(sorted_rows.all()))
+        return with_rest(assemble(indices, self._entries, self._array.shape, bool(sorted_rows.all())), self._rest)
 
     def to_sparse_coo(self) -> Any:
         """The matrix in coordinate form."""
@@ -143,7 +143,7 @@ def from_coo(t: SparseTensor) -> CsrTensor:
     rows, cols = t._places._array
     crow = np.zeros(t._array.shape[0] + 1, np.int64)
     np.cumsum(np.bincount(rows, minlength=t._array.shape[0]), out=crow[1:])
-    return assemble_csr(wrap(crow), wrap(cols.copy()), t._entries, t._array.shape)
+    return with_rest(assemble_csr(wrap(crow), wrap(cols.copy()), t._entries, t._array.shape), t._rest)
 
 
 def rebuild_csr(layout: Any, data: tuple) -> Any:

@@ -115,8 +115,11 @@ def _(g, targets):
 
 
 @primitive(name="sparse_mm", public=False, node="MmBackward0")
-def times_dense(values, dense, rows, cols, /, n):
-    """The matrix with `values` at (rows, cols) times a dense one. Shape: (nnz,), (k, m) -> (n, m)"""
+def times_dense(values, dense, rows, cols, rest=None, /, n=0):
+    """The matrix with `values` at (rows, cols) times a dense one. Shape: (nnz,), (k, m) -> (n, m)
+
+    rest: the zeros (n, k) with the history of what the matrix does not store, as `unstored` gives them.
+    """
     kind = np.float32 if values.dtype.itemsize == _HALVES and values.dtype.kind not in "iu" else values.dtype
     out = np.zeros((n, dense.shape[1]), kind)
     if not rows.size or not out.size:
@@ -133,5 +136,41 @@ def _(g, dense, rows, cols):
 
 
 @times_dense.vjp("dense")
-def _(g, values, rows, cols, dense_shape):
-    return times_dense(conjugate(values), g, cols, rows, dense_shape[0])
+def _(g, values, rows, cols, rest, dense_shape):
+    across = None if rest is None else conjugate(rest).t()
+    return times_dense(conjugate(values), g, cols, rows, across, dense_shape[0])
+
+
+@times_dense.vjp("rest")
+def _(g, dense):
+    return g @ conjugate(dense).t()
+
+
+@primitive(name="unstored", public=False, node="ToSparseBackward0")
+def unstored(input, places, /):
+    """Zeros in the shape of a dense tensor, with the gradient of its elements elsewhere than at `places`, counted in order.
+
+    A sparse tensor made of it has them together with its values: operators whose gradient reaches all elements use both.
+    """
+    return np.zeros(input.shape, input.dtype)
+
+
+@unstored.vjp("input")
+def _(g, places):
+    return g.reshape(-1).index_fill(0, places, 0).reshape(g.shape)
+
+
+@primitive(name="sparse_sum", public=False, node="SumBackward0")
+def sum_with(values, rest, /):
+    """The sum of the values of a sparse tensor and of the zeros that it does not store."""
+    return np.asarray(np.add.reduce(values, None, np.int64 if values.dtype.kind in "biu" else None), like=values)
+
+
+@sum_with.vjp("values")
+def _(g, values_shape):
+    return g.expand(values_shape)
+
+
+@sum_with.vjp("rest")
+def _(g, rest_shape):
+    return g.expand(rest_shape)

@@ -22,12 +22,17 @@ def mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
     """
     if reduce not in (None, "sum"):
         raise NotImplementedError(f"torch.sparse.mm(reduce={reduce!r}) is not implemented")
-    return OPS["mm"](mat1, mat2)
+    return OPS["mm"](_masked(mat1), _masked(mat2))
+
+
+def _masked(t: Any) -> Any:
+    """A sparse matrix whose gradient reaches the stored entries only."""
+    return t._like(t._entries) if getattr(t, "_rest", None) is not None else t
 
 
 def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0) -> Any:
-    """beta * mat + alpha * (mat1 @ mat2) with a sparse mat1."""
-    return OPS["addmm"](mat, mat1, mat2, beta=beta, alpha=alpha)
+    """beta * mat + alpha * (mat1 @ mat2) with a sparse mat1, whose gradient is sparse."""
+    return OPS["addmm"](mat, _masked(mat1), _masked(mat2), beta=beta, alpha=alpha)
 
 
 def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:

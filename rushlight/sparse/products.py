@@ -34,7 +34,7 @@ def mm(x: Any, y: Any) -> Any:
 
 def _times(x: Any, y: Any) -> Any:
     rows, cols = x._places._array
-    return times_dense(x._entries, y, wrap(rows), wrap(cols), x._array.shape[0])
+    return times_dense(x._entries, y, wrap(rows), wrap(cols), x._rest, x._array.shape[0])
 
 
 def _sparse_times_sparse(x: Any, y: Any) -> Any:
@@ -127,7 +127,8 @@ def hspmm(mat1: Any, mat2: Any) -> Any:
     """The product of a sparse and a dense matrix, of which the rows that mat1 stores: sparse_dim 1, dense_dim 1."""
     mat1 = _sparse(mat1, "hspmm").coalesce()
     rows, targets = np.unique(mat1._places._array[0], return_inverse=True)
-    values = times_dense(mat1._entries, mat2, wrap(targets.reshape(-1)), wrap(mat1._places._array[1]), len(rows))
+    cols = wrap(mat1._places._array[1])
+    values = times_dense(mat1._entries, mat2, wrap(targets.reshape(-1)), cols, None, len(rows))
     return assemble(wrap(rows[None]), values, (mat1._array.shape[0], mat2._array.shape[1]), True)
 
 

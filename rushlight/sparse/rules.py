@@ -17,10 +17,10 @@ from ..core.tensor.placeholder import no_kernel
 from ..core.tensor.size import wrap_dim
 from ..core.tensor.tensor import Tensor, wrap
 from . import products
-from .coo import SparseTensor, assemble, mask, replace
+from .coo import SparseTensor, assemble, mask, replace, with_rest
 from .csc import CscTensor, columns_of
 from .csr import CsrTensor, from_coo
-from .entries import gather, indices_of, merge, places_of
+from .entries import gather, indices_of, merge, places_of, sum_with
 
 if TYPE_CHECKING:
     from ..core.dispatch.op import Op
@@ -138,7 +138,7 @@ def mul(x: Any, y: Any) -> Any:
     if not isinstance(x, SparseTensor):
         x, y = y, x
     if not isinstance(y, Tensor) or (not isinstance(y, SparseTensor) and not y._array.ndim):
-        return x._like(x._entries * y)
+        return with_rest(x._like(x._entries * y), None if x._rest is None else x._rest * y)
     if not isinstance(y, SparseTensor):
         return x._like(_times_entries(x, y))
     if x._array.shape != y._array.shape:
@@ -171,7 +171,7 @@ def div(x: Any, y: Any) -> Any:
         raise RuntimeError(
             f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(y.shape)} for divisor)"
         )
-    return x._like(x._entries / y)
+    return with_rest(x._like(x._entries / y), None if x._rest is None else x._rest / y)
 
 
 # ---------------------------------------------------------------------------------------------- elements
@@ -193,6 +193,10 @@ _KEEPS_ZERO = (
 )
 
 
+def negative(x: Any) -> Any:
+    return with_rest(x._like(-x._entries), None if x._rest is None else -x._rest)
+
+
 def power(x: Any, exponent: Any) -> Any:
     if isinstance(exponent, (int, float)) and exponent == 0:
         raise RuntimeError("pow(sparse, 0) is not supported: all unstored elements would become one")
@@ -201,11 +205,11 @@ def power(x: Any, exponent: Any) -> Any:
 
 
 def clone(x: Any, order: Any = None) -> Any:
-    return assemble(x._places.clone(), x._entries.clone(), x._array.shape, x._is_coalesced)
+    return with_rest(assemble(x._places.clone(), x._entries.clone(), x._array.shape, x._is_coalesced), x._rest)
 
 
 def to_copy(x: Any, dtype: Any) -> Any:
-    return x._like(x._entries.to(dtype, copy=True))
+    return with_rest(x._like(x._entries.to(dtype, copy=True)), None if x._rest is None else x._rest.to(dtype))
 
 
 def norm(x: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
@@ -224,7 +228,7 @@ def any_nonzero(x: Any, dim: Any, keepdim: bool) -> Any:
 
 
 def sum_all(x: Any) -> Any:
-    return x._entries.sum()
+    return x._entries.sum() if x._rest is None else sum_with(x._entries, x._rest)
 
 
 def sum_over(x: Any, dim: Any, keepdim: bool = False, dtype: Any = None) -> Any:
@@ -272,7 +276,8 @@ def permute(x: Any, dims: tuple[int, ...]) -> Any:
     if order[n:] != list(range(n, rank)):
         values = values.permute(0, *(d - n + 1 for d in order[n:]))
     unchanged = order[:n] == list(range(n))
-    return assemble(wrap(x._places._array[order[:n]]), values, shape, x._is_coalesced and unchanged)
+    made = assemble(wrap(x._places._array[order[:n]]), values, shape, x._is_coalesced and unchanged)
+    return with_rest(made, None if x._rest is None else x._rest.permute(order))
 
 
 def transpose(x: Any, dim0: int, dim1: int) -> Any:
@@ -427,7 +432,7 @@ def stack(*tensors: Any, dim: int) -> Any:
 RULES: dict[str, Any] = {
     **_PRODUCTS,
     **{name: _on_values(name) for name in _KEEPS_ZERO.split() if name in OPS},
-    "neg": _on_values("neg", coalesced=False),
+    "neg": negative,
     "add": add,
     "sub": sub,
     "rsub": rsub,
