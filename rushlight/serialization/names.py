@@ -9,6 +9,10 @@ __all__ = ["from_torch", "quantized_storage_name", "storage_class_name", "storag
 
 _SAME_THING = {
     ("rushlight.nn.modules.attention", "MultiheadAttention"): ("torch.nn.modules.activation", "MultiheadAttention"),
+    ("rushlight.nn.modules.linear_cross_entropy", "LinearCrossEntropyLoss"): (
+        "torch.nn.modules.loss",
+        "LinearCrossEntropyLoss",
+    ),
     ("rushlight.nn.modules.crossmap", "CrossMapLRN2d"): ("torch.nn.modules.normalization", "CrossMapLRN2d"),
     **{
         ("rushlight.nn.modules.lazy", f"Lazy{kind}{n}d"): (f"torch.nn.modules.{file}", f"Lazy{kind}{n}d")
