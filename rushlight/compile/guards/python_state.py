@@ -74,7 +74,7 @@ _FIXED_NAMES = frozenset(
     """
     datetime.date datetime.datetime datetime.time datetime.timedelta datetime.timezone decimal.Decimal fractions.Fraction
     re.Pattern uuid.UUID types.GenericAlias types.UnionType builtins.object pathlib.PosixPath builtins.TypeVar
-    typing.TypeVar typing.NewType operator.itemgetter collections._tuplegetter
+    typing.TypeVar typing.NewType operator.itemgetter _collections._tuplegetter
     numpy._ArrayFunctionDispatcher
     """.split()  # noqa: SIM905
 )
