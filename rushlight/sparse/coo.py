@@ -17,7 +17,7 @@ import numpy as np
 from ..core.dispatch.mode import emit_event, thread
 from ..core.dispatch.torch_function import disabled_impl
 from ..core.tensor import dtype as dtypes
-from ..core.tensor.layout import sparse_coo, sparse_csc
+from ..core.tensor.layout import sparse_coo
 from ..core.tensor.pickling import after_load
 from ..core.tensor.placeholder import Placeholder, no_kernel
 from ..core.tensor.tensor import Tensor, alias, type_word, wrap
@@ -40,11 +40,11 @@ def _rules() -> ModuleType:
 
 
 @cache
-def _csr() -> ModuleType:
-    """The other layout, made of this one."""
-    from . import csr
+def _compressed() -> ModuleType:
+    """The other layouts, made of this one."""
+    from . import compressed
 
-    return csr
+    return compressed
 
 
 class WithoutArray(Tensor):
@@ -343,7 +343,7 @@ class SparseTensor(WithoutArray):
 
     def to_sparse_csr(self, dense_dim: int | None = None) -> Any:
         """The tensor in compressed sparse row form."""
-        return _csr().from_coo(self)
+        return _compressed().compressed(self, _compressed().CsrTensor)
 
     def sparse_mask(self, other: Any) -> Any:
         """The entries at the places of `other`; zeros where this tensor stores none."""
@@ -405,7 +405,7 @@ def empty_like(t: Any, dtype: Any = None) -> Any:
     kind = t._entries._array.dtype if dtype is None else dtype.numpy
     values = np.zeros((0, *t._array.shape[n:]), kind)
     empty = assemble(wrap(np.zeros((n, 0), np.int64)), wrap(values), t._array.shape, True)
-    return empty if t.layout is sparse_coo else empty.to_sparse_csr()
+    return empty if t.layout is sparse_coo else _compressed().compressed(empty, type(t))
 
 
 def replace(target: Any, result: Any) -> Any:
@@ -418,12 +418,8 @@ def replace(target: Any, result: Any) -> Any:
 
 def rebuild(layout: Any, data: tuple) -> Any:
     """A sparse tensor from its pickle: (indices, values, size[, is_coalesced])."""
-    if layout is sparse_csc:
-        from .csc import rebuild_csc
-
-        return rebuild_csc(data)
     if layout is not sparse_coo:
-        return _csr().rebuild_csr(layout, data)
+        return _compressed().rebuild_compressed(layout, data)
     indices, values, size, *coalesced = data
     after_load.check(lambda: check_indices(indices._array, tuple(size)))
     return assemble(indices, values, tuple(size), bool(coalesced and coalesced[0]))

@@ -17,9 +17,8 @@ from ..core.tensor.size import Size
 from ..core.tensor.tensor import Tensor, alias, wrap
 from ..ops.creation.arguments import check_options
 from ..ops.creation.from_data import tensor
+from .compressed import Compressed, CscTensor, CsrTensor, assemble_compressed, check_compressed, compressed
 from .coo import SparseTensor, assemble, with_rest
-from .csc import CscTensor, assemble_csc, check_columns, columns_of
-from .csr import CsrTensor, assemble_csr, check_rows, from_coo
 from .entries import as_values, check_indices, gather, indices_of, unstored
 
 
@@ -136,18 +135,8 @@ def sparse_csr_tensor(
     Shape: crow_indices (n + 1,), col_indices (nnz,), values (nnz,) -> size (n, m). The indices are always checked
     (check_invariants changes nothing). Batches and dense dimensions raise NotImplementedError.
     """
-    devices.check(device)
-    check_options(None, pin_memory)
-    crow, col, entries = _integers(crow_indices), _integers(col_indices), _value_tensor(values, dtype)
-    if crow._array.ndim != 1 or entries._array.ndim != 1:
-        raise NotImplementedError("sparse_csr_tensor: batches of matrices and dense dimensions are not implemented")
-    rows = len(crow._array) - 1
-    columns = int(col._array.max()) + 1 if size is None and col._array.size else 0
-    shape = (rows, columns) if size is None else _size(size)
-    check_rows(crow._array, col._array, entries._array, shape)
-    entries = entries.detach() if requires_grad else as_values(entries)
-    t = assemble_csr(crow, col, entries, shape)
-    return t.requires_grad_() if requires_grad else t
+    options = {"dtype": dtype, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
+    return _compressed_of(CsrTensor, crow_indices, col_indices, values, size, **options)
 
 
 def sparse_csc_tensor(
@@ -167,17 +156,29 @@ def sparse_csc_tensor(
     Shape: ccol_indices (m + 1,), row_indices (nnz,), values (nnz,) -> size (n, m). The indices are always checked
     (check_invariants changes nothing). Batches and dense dimensions raise NotImplementedError.
     """
+    options = {"dtype": dtype, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
+    return _compressed_of(CscTensor, ccol_indices, row_indices, values, size, **options)
+
+
+def _compressed_of(
+    kind: type[Compressed], starts: Any, others: Any, values: Any, size: Any, *,
+    dtype: Any, device: Any, pin_memory: bool, requires_grad: bool,
+) -> Any:  # fmt: skip
     devices.check(device)
     check_options(None, pin_memory)
-    ccol, row, entries = _integers(ccol_indices), _integers(row_indices), _value_tensor(values, dtype)
-    if ccol._array.ndim != 1 or entries._array.ndim != 1:
-        raise NotImplementedError("sparse_csc_tensor: batches of matrices and dense dimensions are not implemented")
-    columns = len(ccol._array) - 1
-    rows = int(row._array.max()) + 1 if size is None and row._array.size else 0
-    shape = (rows, columns) if size is None else _size(size)
-    check_columns(ccol._array, row._array, entries._array, shape)
+    starts, others, entries = _integers(starts), _integers(others), _value_tensor(values, dtype)
+    if starts._array.ndim != 1 or entries._array.ndim != 1:
+        name = str(kind.layout).removeprefix("torch.")
+        raise NotImplementedError(f"{name}_tensor: batches of matrices and dense dimensions are not implemented")
+    if size is None:
+        count = len(starts._array) - 1
+        most = int(others._array.max()) + 1 if others._array.size else 0
+        shape = (most, count) if kind.axis else (count, most)
+    else:
+        shape = _size(size)
+    check_compressed(kind, starts._array, others._array, entries._array, shape)
     entries = entries.detach() if requires_grad else as_values(entries)
-    t = assemble_csc(ccol, row, entries, shape)
+    t: Any = assemble_compressed(kind, starts, others, entries, shape)
     return t.requires_grad_() if requires_grad else t
 
 
@@ -251,14 +252,14 @@ def to_csr(t: Any, dense_dim: int | None = None) -> Any:
     """What `Tensor.to_sparse_csr` does."""
     if dense_dim:
         raise NotImplementedError("to_sparse_csr(dense_dim=...): dense dimensions are not implemented")
-    return from_coo(t.to_sparse())
+    return compressed(t.to_sparse(), CsrTensor)
 
 
 def to_csc(t: Any, dense_dim: int | None = None) -> Any:
     """What `Tensor.to_sparse_csc` does."""
     if dense_dim:
         raise NotImplementedError("to_sparse_csc(dense_dim=...): dense dimensions are not implemented")
-    return columns_of(t.to_sparse())
+    return compressed(t.to_sparse(), CscTensor)
 
 
 # ---------------------------------------------------------------------------------------------- the old constructors

@@ -10,8 +10,8 @@ from ..core.dispatch.op import OPS
 from ..core.tensor.layout import sparse_coo, sparse_csr
 from ..core.tensor.size import wrap_dim
 from ..core.tensor.tensor import Tensor, wrap
+from .compressed import CsrTensor
 from .coo import SparseTensor, assemble
-from .csr import CsrTensor
 from .entries import places_of
 
 

@@ -11,12 +11,8 @@ from ..core.tensor.printing import _contents, _options
 def describe(t: Any) -> str:
     """torch's text for a sparse tensor."""
     parts = (
-        {"crow_indices": t._crow, "col_indices": t._col}
-        if t.is_sparse_csr
-        else {"indices": t._indices()}
-        if t.is_sparse
-        else {"ccol_indices": t._ccol, "row_indices": t._row}
-    )  # fmt: skip
+        {"indices": t._indices()} if t.is_sparse else dict(zip(t.indices_named, (t._starts, t._others), strict=True))
+    )
     indent = len("tensor(")
     lines = [_part(name, part._array, indent) for name, part in {**parts, "values": t._entries}.items()]
     text = "tensor(" + (",\n" + " " * indent).join(lines)

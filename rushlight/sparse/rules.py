@@ -17,9 +17,8 @@ from ..core.tensor.placeholder import no_kernel
 from ..core.tensor.size import wrap_dim
 from ..core.tensor.tensor import Tensor, wrap
 from . import products
+from .compressed import Compressed, CscTensor, CsrTensor, compressed
 from .coo import SparseTensor, assemble, mask, replace, with_rest
-from .csc import CscTensor, columns_of
-from .csr import CsrTensor, from_coo
 from .entries import gather, indices_of, merge, places_of, sum_with
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ _PRODUCTS = {
 }
 
 
-_COMPRESSED = (CsrTensor, CscTensor)
 _SWAPPED = ("t", "transpose")  # what was by rows is by columns then
 
 
@@ -45,13 +43,13 @@ def call(record: Op, tensors: tuple, metadata: tuple) -> Any:
     rule = RULES.get(record.name)
     if rule is None:
         raise no_kernel(record.name)
-    kinds = {type(t) for t in tensors if isinstance(t, _COMPRESSED)}
+    kinds = {type(t) for t in tensors if isinstance(t, Compressed)}
     if kinds:
-        tensors = tuple(t.to_sparse() if isinstance(t, _COMPRESSED) else t for t in tensors)
+        tensors = tuple(t.to_sparse() if isinstance(t, Compressed) else t for t in tensors)
     result = rule(*tensors, **dict(zip(record.signature.metadata, metadata, strict=True)))
     if kinds and isinstance(result, SparseTensor) and result._array.ndim == 2 and not result.dense_dim():
         by_rows = CsrTensor in kinds
-        return from_coo(result) if by_rows is not (record.name in _SWAPPED) else columns_of(result)
+        return compressed(result, CsrTensor if by_rows is not (record.name in _SWAPPED) else CscTensor)
     return result
 
 
@@ -73,7 +71,7 @@ def _write_dense(record: Op, target: Any, others: tuple) -> Any:
     if record.name not in ("add", "sub", "mul"):
         raise no_kernel(record.name + "_")
     (other,) = others
-    other = other.to_sparse() if isinstance(other, _COMPRESSED) else other
+    other = other.to_sparse() if isinstance(other, Compressed) else other
     if record.name == "mul":
         return target.copy_(target * other.to_dense())
     other = other if record.name == "add" else -other

@@ -198,6 +198,7 @@ MOVED = {
     "removed": "torch._stand_ins",
     "settings": "torch._settings",
     "sparse.absent": "torch._stand_ins",
+    "sparse.csr": "sparse.compressed",
     "symbolic": "torch._sym",
     "torch._removed": "torch._stand_ins",
     "torch.cuda._unavailable": "torch.cuda",

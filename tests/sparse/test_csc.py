@@ -88,3 +88,20 @@ def test_copies_and_files():
     file.seek(0)
     again = torch.load(file)
     assert again.layout is torch.sparse_csc and again.to_dense().equal(DENSE)
+
+
+def test_zeros_like_keeps_the_layout():
+    x = torch.tensor([[0.0, 1.0, 0.0], [2.0, 0.0, 3.0]])
+    for layout in (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc):
+        zeros = torch.zeros_like(x.to_sparse(layout=layout))
+        assert zeros.layout is layout and zeros.shape == (2, 3) and zeros._nnz() == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*runs eagerly")
+def test_a_compiled_function_gets_the_entries_of_each_call():
+    """A capture is told of matrices by columns, as of those by rows."""
+    compiled = torch.compile(lambda values: torch.sparse_csc_tensor(ccol, row, values, (2, 3)).to_dense() * 2)
+    ccol, row = torch.tensor([0, 1, 2, 3]), torch.tensor([1, 0, 1])
+    for n in range(6):
+        values = torch.tensor([1.0, 2.0, 3.0]) + n
+        assert compiled(values).tolist() == [[0, 2 * (2 + n), 0], [2 * (1 + n), 0, 2 * (3 + n)]]

@@ -79,14 +79,12 @@ class Recorder:
         self,
         leaves: list,
         varying: set,
-        function: Callable | None = None,
+        function: Any = None,
         reads: Any = None,
         modules: tuple = (),
         classes: tuple = (),
     ):
-        """reads, modules: what an earlier capture of the function read, and the modules that it called. classes: of arguments
-        that are opened, which are no leaves.
-        """
+        """reads, modules: of an earlier capture of the function. classes: of arguments that are opened, which are no leaves."""
         self.function, self.classes = function, classes
         self.state = None if reads is None else PythonState(function, leaves, reads, (*classes, *modules))
         self.reads = Reads()  # what this call reads
@@ -469,8 +467,7 @@ class Recorder:
         Of a first capture, what it read is known only now; as it is now, the second one will find it.
         """
         if self.state is None:
-            known = (*self.classes, *self.modules.values())
-            self.state = PythonState(self.function, self.leaves, self.reads, known)
+            self.state = PythonState(self.function, self.leaves, self.reads, (*self.classes, *self.modules.values()))
             self.state.note_training({id(m): flag for m, flag in self.training})
         if self.state.unguarded is not None:
             raise CaptureError(self.state.unguarded)
