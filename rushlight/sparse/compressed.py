@@ -90,8 +90,8 @@ class Compressed(WithoutArray):
 
     def __deepcopy__(self, memo: dict) -> Any:
         if id(self) not in memo:
-            parts = [copy.deepcopy(t, memo) for t in (self._starts, self._others, self._entries)]
-            memo[id(self)] = assemble_compressed(type(self), *parts, self._array.shape)
+            starts, others, values = (copy.deepcopy(t, memo) for t in (self._starts, self._others, self._entries))
+            memo[id(self)] = assemble_compressed(type(self), starts, others, values, self._array.shape)
         return memo[id(self)]
 
 
