@@ -1,5 +1,7 @@
 """Programs of elementwise operators for arrays of any shape: the kernels' results, whatever the size and the values."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.lib import introspect
@@ -207,6 +209,22 @@ def test_operators_that_look_at_other_elements_are_refused(name):
     x = np.ones((4, 4), np.float32)
     with pytest.raises((Refused, TypeError, ValueError)):
         flat._Program(record, (x, *NOT_ELEMENTWISE[name]), {}, x)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "order"), [("isnan", "int64", ()), ("isreal", "float32", ()), ("polygamma", "float32", (2,))]
+)
+def test_a_kernel_that_makes_arrays_like_its_operand_is_refused_at_once(name, kind, order):
+    record = next(r for r in JIT_CANDIDATES if r.name == name)
+    x = np.full(64, 2, kind)
+    expected = record.kernel(x, *order)
+    tracemalloc.start()
+    try:
+        with pytest.raises(Refused):
+            flat._Program(record, (x, *order), {}, expected)
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000  # it took 1 to 8 GB, and half a minute
+    finally:
+        tracemalloc.stop()
 
 
 def test_nothing_is_replaced_in_the_deterministic_mode():

@@ -27,6 +27,8 @@ __all__ = ["WARMUP", "consider", "find", "outline"]
 
 WARMUP = 5  # what part of `jit_warmup` is enough: making a program takes 2 ms where its code is on disk, else 10 to 40
 
+_TRIAL = 1 << 12  # elements: at `LENGTH`, a kernel that makes arrays like its operands would fill the memory
+
 _route: Route[_Program] = Route("flat")
 _state = _route.state
 
@@ -84,33 +86,14 @@ class _Program(Entry):
         example = arguments[self._first]
         if type(result) is not np.ndarray or result.shape != example.shape or not result.flags.c_contiguous:
             raise Refused("the result is not like its operands")
-        shape = (LENGTH,) if record.kind != "general" else (2,) * (example.ndim - 1) + (LENGTH >> (example.ndim - 1),)
-        graph = Graph()
-        graph.as_eager = True
-        operands: list[Any] = list(arguments[:n])
-        places: dict[Value, int] = {}
-        self._numbers: list[tuple[int, np.dtype]] = []
-        for i, a in enumerate(operands):
-            if i in arrays:
-                value = Value(shape if a.ndim else (), a.dtype)
-                operands[i] = value.ref()
-            elif record.kind != "general" and example.dtype.kind == "f":
-                value = Value((), example.dtype)
-                operands[i] = value.ref()
-                self._numbers.append((i, example.dtype))
-            elif a is None:
-                continue
-            else:
-                raise Refused("a number for an array")
-            graph.inputs[value] = Argument(i)
-            places[value] = i
-        out = Value(shape, self._dtype)
+        is_row = record.kind != "general"
+        number = example.dtype if is_row and example.dtype.kind == "f" else None
+        self._numbers = [(i, number) for i in range(n) if number and i not in arrays and arguments[i] is not None]
         metadata = (*arguments[n:], *keywords.values())
-        graph.nodes.append(Call(record, tuple(operands), metadata, None, (out.ref(),)))
-        graph.outputs.append((out.ref(), Fresh(0)))
-        nest = _map(optimise(graph), out)
+        shapes = [(size,) if is_row else _halved(size, example.ndim) for size in (_TRIAL, LENGTH)]
+        nest, places = [_nest(record, arguments[:n], metadata, result.dtype, shape, number) for shape in shapes][-1]
         self._flat = emitted(nest)
-        self._takes = [len(arguments) if value is out else places[value] for value in values_of(nest)]
+        self._takes = [places.get(value, len(arguments)) for value in values_of(nest)]
 
     def __call__(self, arguments: Sequence[Any]) -> np.ndarray:
         self.used = _state.clock()
@@ -126,13 +109,46 @@ class _Program(Entry):
         return out
 
 
-def _map(graph: Graph, out: Value) -> Nest:
-    """The one nest of a graph whose elements are each made from the elements at their own places.
+def _nest(
+    record: Op,
+    operands: Sequence[Any],
+    metadata: tuple,
+    dtype: np.dtype,
+    shape: tuple[int, ...],
+    number: np.dtype | None,
+) -> tuple[Nest, dict[Value, int]]:
+    """The one nest of an operator over a shape, and which operand each of its values is, but for the result.
 
-    Raises Refused where it is something else.
+    number: the type of operands that are numbers; None: there are none. Raises Refused where it is something else.
     """
+    graph = Graph()
+    graph.as_eager = True
+    values = list(operands)
+    places: dict[Value, int] = {}
+    for i, a in enumerate(operands):
+        if type(a) is np.ndarray:
+            value = Value(shape if a.ndim else (), a.dtype)
+        elif a is None:
+            continue
+        elif number is None:
+            raise Refused("a number for an array")
+        else:
+            value = Value((), number)
+        values[i] = value.ref()
+        graph.inputs[value] = Argument(i)
+        places[value] = i
+    out = Value(shape, dtype)
+    graph.nodes.append(Call(record, tuple(values), metadata, None, (out.ref(),)))
+    graph.outputs.append((out.ref(), Fresh(0)))
+    return _map(optimise(graph), out), places
+
+
+def _map(graph: Graph, out: Value) -> Nest:
+    """Raises Refused where a graph is not one nest whose elements are each made from the elements at their own places."""
     if graph.checks or len(graph.nodes) != 1 or not isinstance(graph.nodes[0], Nest):
         raise Refused(str(graph.reasons) or "the kernel is not one loop")
+    if any(value.shape for value in graph.constants):
+        raise Refused("the kernel makes an array of its own")
     nest = graph.nodes[0]
     for stage in nest.stages:
         if not isinstance(stage, Loop) or stage.space != out.shape:
@@ -144,6 +160,11 @@ def _map(graph: Graph, out: Value) -> Nest:
     if nest.local:
         raise Refused("the kernel keeps intermediate values")
     return nest
+
+
+def _halved(size: int, ndim: int) -> tuple[int, ...]:
+    """A shape of so many elements and axes."""
+    return (2,) * (ndim - 1) + (size >> (ndim - 1),)
 
 
 def _is_own_place(ref: Ref) -> bool:
