@@ -28,7 +28,7 @@ WITHOUT_ONEDNN = (
     "nn", "backend/test_onednn_rows.py", "ops/test_conv.py", "ops/test_pool.py", "ops/test_memory_order.py",
     *(f"compile/test_{name}.py" for name in ("native_operators", "im2col", "update", "recurrent", "short_floats", "loops")),
 )  # fmt: skip
-RANDOM_PROGRAMS = "100"  # of the suite's 300
+RANDOM_PROGRAMS = "60"  # of the suite's 200
 OPENBLAS = {"sse41": "Nehalem", "avx2": "Haswell", "avx512": "SkylakeX"}
 # NumPy's own code is capped likewise; its baseline is x86-64-v2. NumPy 2.3 has names for smaller groups.
 _V2 = {"SSSE3", "SSE41", "POPCNT", "SSE42"}
