@@ -51,6 +51,18 @@ def written(x):
     return y
 
 
+def written_from_the_end(x):
+    y = x.clone()
+    y[-1] = 5.0
+    y[:2, 0] = torch.ones(4)
+    y[1:-1] += 1
+    y[-2:1, 1] = 7.0
+    y[:, 2] = torch.arange(4.0)
+    y[2:1] = 9.0
+    y[:, -1] = x.mean(0, keepdim=True)[:, 0]
+    return y
+
+
 ACTIVATIONS = (
     F.silu, F.mish, F.hardswish, F.hardsigmoid, F.elu, F.selu, F.celu, F.leaky_relu, F.softplus, F.relu6, F.hardtanh,
     F.logsigmoid, F.softsign, F.gelu, F.tanhshrink, torch.erf, torch.expm1, torch.sin, torch.floor, torch.reciprocal,
@@ -135,6 +147,12 @@ def test_rows_of_images(name):
 )
 def test_the_first_size_may_change(name):
     compare(Called(CASES[name]), (sample(2, 3, 4),), (sample(5, 3, 4),), shapes=(({0: "batch"},),))
+
+
+def test_writes_at_any_size():
+    others = [(sample(n, 3, 4),) for n in (1, 2, 3, 5)]
+    for count in (1, 2, 4):  # of the example
+        compare(Called(written_from_the_end), (sample(count, 3, 4),), *others, shapes=(({0: "batch"},),))
 
 
 @pytest.mark.parametrize("name", ["pooling", "resizing", "normalisation"])

@@ -145,10 +145,10 @@ class Walker:
         if not isinstance(value, Tensor):
             raise CannotExport("a number is written into a tensor")
         fresh = value.to(target.value.dtype).expand(target.value.shape)
-        if source.is_constant:
+        if source.is_constant and (target.is_constant or not self.builder.dynamic):
             return Item(fresh)
         name = self.builder.name(source, target.value.dtype)
-        if value.shape != target.value.shape:
+        if self.builder.dynamic or value.shape != target.value.shape:
             name = self.builder.emit("Expand", name, self.builder.shape_of(target))
         return Item(fresh, name)
 
@@ -168,23 +168,35 @@ class Walker:
         whole, options = self.items[parent], [self.items[v] for v in node.inputs[1:]]
         if not all(option.is_constant for option in options):
             raise CannotExport("it writes into a slice whose place depends on the inputs")
-        value = _VIEWS[node.schema.name](whole.value, made.value, *[plain(o) for o in options])
+        dim, *place = map(plain, options)
+        value = _VIEWS[node.schema.name](whole.value, made.value, dim, *place)
         if whole.is_constant and made.is_constant:
             return self._replace(parent, Item(value))
-        g, dim, size = self.builder, options[0].value, whole.value.shape[options[0].value]
-        index = slice(*[plain(o) for o in options[1:]]) if node.schema.name == "slice" else None
-        first, last, step = index.indices(size) if index else (options[1].value % size, options[1].value % size + 1, 1)
-        if step != 1:
-            raise CannotExport("it writes into a slice with a step")
-        middle = g.name(made, whole.value.dtype)
-        if index is None:
-            middle = g.emit("Unsqueeze", middle, g.constant([dim]))
-        parts, source = [middle], g.name(whole)
-        if first > 0:
-            parts.insert(0, g.emit("Slice", source, g.constant([0]), g.constant([first]), g.constant([dim])))
-        if last < size:
-            parts.append(g.emit("Slice", source, g.constant([last]), g.constant([2**62]), g.constant([dim])))
+        g, single = self.builder, node.schema.name == "select"
+        first, rest = self._bounds(whole, dim, slice(place[0], place[0] + 1 or None) if single else slice(*place))
+        middle, source, axis = g.name(made, whole.value.dtype), g.name(whole), g.constant([dim])
+        parts = [g.emit("Unsqueeze", middle, axis) if single else middle]
+        if first:
+            parts.insert(0, g.emit("Slice", source, g.constant([0]), g.constant([first]), axis))
+        if rest is not None:
+            parts.append(g.emit("Slice", source, rest, g.constant([2**62]), axis))
         return self._replace(parent, Item(value, g.emit("Concat", *parts, axis=dim)))
+
+    def _bounds(self, whole: Item, dim: int, part: slice) -> tuple[int, str | None]:
+        """Where a written slice begins, and the name of where the rest begins (None: no rest), for every size of `dim`."""
+        if part.step not in (None, 1):
+            raise CannotExport("it writes into a slice with a step")
+        g, start, end = self.builder, part.start or 0, part.stop
+        if whole.is_constant or not g.dynamic:
+            size = whole.value.shape[dim]
+            start, end, _ = slice(start, end).indices(size)
+            end = None if max(start, end) >= size else end
+        if end is None or end >= 2**62:
+            return start, None
+        if (start < 0) == (end < 0):
+            return start, g.constant([max(start, end)])
+        below, above = sorted((start, end))
+        return start, g.emit("Max", g.emit("Add", g.size_of(whole, dim), g.constant([below])), g.constant([above]))
 
     def _refuse_other_views(self, target: Value, memory: Tensor, place: int) -> None:
         """Raise where another value that is read later shows the memory that is written."""
