@@ -49,6 +49,13 @@ def test_a_module_is_compiled_once(folder, compiled):
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
+def test_one_says_where_it_always_is(monkeypatch):
+    monkeypatch.delenv("RUSHLIGHT_CACHE", raising=False)
+    usual = code_cache.folder()
+    monkeypatch.setenv("RUSHLIGHT_CACHE", "1")
+    assert usual is not None and code_cache.folder() == usual
+
+
 LOOP = """
 import sys
 import rushlight as torch

@@ -5,8 +5,8 @@ the processor and its features. It begins with the SHA-256 of the rest: a damage
 Files are written aside and renamed, so that processes can share the folder; beyond `MOST_BYTES`, those read least
 recently go.
 
-`RUSHLIGHT_CACHE` names another folder than `rushlight/` in the user's folder of caches; "0" turns the cache off. Code is
-read only from a folder that is the user's own and that no other user can write to.
+`RUSHLIGHT_CACHE` names another folder than `rushlight/` in the user's folder of caches; "0" turns the cache off, and "1" leaves
+it where it is. Code is read only from a folder that is the user's own and that no other user can write to.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def folder() -> Path | None:
     setting = os.environ.get("RUSHLIGHT_CACHE", "")
     if setting == "0":
         return None
-    if setting:
+    if setting and setting != "1":
         return Path(setting).expanduser()
     if sys.platform == "darwin":
         return Path("~/Library/Caches/rushlight").expanduser()
