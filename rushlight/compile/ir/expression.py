@@ -60,8 +60,11 @@ class Expr:
         """A copy in which every expression for which `change` gives another is replaced by that (leaves first)."""
         new: dict[int, Expr] = {}
         for e in self.walk():
-            args = tuple(new[id(a)] for a in e.args)
-            same = e if all(a is b for a, b in zip(args, e.args, strict=True)) else Expr(e.op, args, e.dtype, e.data)
+            same = e
+            if e.args:
+                args = tuple([new[id(a)] for a in e.args])
+                if args != e.args:  # expressions are equal where they are the same
+                    same = Expr(e.op, args, e.dtype, e.data)
             changed = change(same)
             new[id(e)] = same if changed is None else changed
         return new[id(self)]

@@ -6,6 +6,7 @@ nothing. Adds to `backend/onednn/primitives.py` what eager calls never need: oth
 
 from __future__ import annotations
 
+import functools
 from ctypes import byref, c_float, c_int, c_void_p
 from typing import Any
 
@@ -14,11 +15,13 @@ import numpy as np
 from ....backend.onednn.library import available, check, load
 from ....backend.onednn.primitives import Owned, create, dims, engine, implementation
 from ....core.locks import made_once, making
+from ....core.tensor.dtype import bfloat16
 from ...ir.graph import Ref, is_dense, same_strides
 
 __all__ = ["DATA_TYPES", "Operation", "channels_last_order", "free", "layout", "packed", "primitive_desc", "strided"]
 
-DATA_TYPES = {"bfloat16": 2, "float32": 3, "int32": 4, "uint8": 6}
+# by dtype: to make the name of one takes NumPy as long as oneDNN takes for a descriptor
+DATA_TYPES = {bfloat16.numpy: 2, np.dtype(np.float32): 3, np.dtype(np.int32): 4, np.dtype(np.uint8): 6}
 
 _TAG_ANY = 1
 _SCRATCHPAD_USER = 1
@@ -54,7 +57,7 @@ def layout(ref: Ref, order: tuple[int, ...] | None = None) -> Owned | None:
     the other axes show: implementations are chosen by comparing strides.
     """
     strides = tidy(ref.shape, ref.strides, order or tuple(range(ref.ndim)))
-    if not available() or ref.dtype.name not in DATA_TYPES or not ref.size or min(strides, default=0) < 0:
+    if not available() or ref.dtype not in DATA_TYPES or not ref.size or min(strides, default=0) < 0:
         return None
     return strided(ref.shape, strides, ref.dtype)
 
@@ -69,15 +72,16 @@ def tidy(shape: tuple[int, ...], strides: tuple[int, ...], order: tuple[int, ...
     return tuple(span if n == 1 else s for n, s in zip(shape, strides, strict=True))
 
 
+@functools.lru_cache(maxsize=256)  # the time steps of a recurrent layer differ in nothing
 def strided(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype) -> Owned:
     """Descriptor of memory with `strides` counted in elements."""
-    kind = DATA_TYPES[dtype.name]
+    kind = DATA_TYPES[dtype]
     return create("memory_desc", len(shape), dims(shape), kind, dims(strides), verb="create_with_strides")
 
 
 def free(shape: tuple[int, ...], dtype: np.dtype) -> Owned:
     """Descriptor of memory whose layout the primitive is to choose."""
-    return create("memory_desc", len(shape), dims(shape), DATA_TYPES[dtype.name], _TAG_ANY, verb="create_with_tag")
+    return create("memory_desc", len(shape), dims(shape), DATA_TYPES[dtype], _TAG_ANY, verb="create_with_tag")
 
 
 def is_in_order(ref: Ref, order: tuple[int, ...]) -> bool:
