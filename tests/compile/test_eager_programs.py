@@ -52,6 +52,22 @@ def scores(*shape, dim=-1, dtype=torch.float32):
     return lambda: F.log_softmax(x, dim)
 
 
+def sampled(*sizes, mode="bilinear", padding_mode="zeros", align_corners=False, dtype=torch.float32):
+    """An image and its gradients, at places of which some are outside, between two elements, on one, or nan."""
+    torch.manual_seed(1)
+    image = torch.randn(2, 3, *sizes, dtype=dtype, requires_grad=True)
+    grid = torch.rand(2, *(n + 1 for n in sizes), len(sizes), dtype=dtype) * 2.4 - 1.2
+    grid[0].flatten()[:4] = torch.tensor([0.0, float("nan"), 1.0, -1.0])
+    grid.requires_grad_()
+    weight = torch.randn(2, 3, *grid.shape[1:-1], dtype=dtype)
+
+    def call():
+        y = F.grid_sample(image, grid, mode, padding_mode, align_corners)
+        return y, *torch.autograd.grad(y, (image, grid), weight)
+
+    return call
+
+
 CASES = {
     "LSTM": lambda: recurrent("LSTM"),
     "LSTM of two layers": lambda: recurrent("LSTM", num_layers=2, bidirectional=True),
@@ -65,6 +81,12 @@ CASES = {
     "log_softmax in float64": lambda: scores(300, 1000, dtype=torch.float64),
     "log_softmax of images": lambda: scores(2, 5, 200, 200, dim=1),
     "log_softmax of columns": lambda: scores(1000, 300, dim=0),
+    "sampled image": lambda: sampled(5, 8),
+    "sampled image in float64": lambda: sampled(5, 8, dtype=torch.float64, align_corners=True),
+    "sampled image, reflected": lambda: sampled(5, 8, padding_mode="reflection"),
+    "sampled image, nearest": lambda: sampled(5, 8, mode="nearest", padding_mode="border"),
+    "sampled image, bicubic": lambda: sampled(7, 4, mode="bicubic", padding_mode="reflection", align_corners=True),
+    "sampled volume": lambda: sampled(3, 5, 4),
 }
 
 
@@ -82,8 +104,16 @@ def test_results_are_the_kernels_to_rounding(name):
         np.testing.assert_allclose(b.detach().numpy(), a.detach().numpy(), close, close)
 
 
+def test_images_are_sampled_by_programs_both_ways():
+    call = sampled(5, 8)
+    for _ in range(CALLS):
+        call()
+    assert {key[0] for key in eager_programs._state.programs} == {"grid_sampler_2d", "grid_sampler.backward"}
+
+
 SAMPLE_NAMES = {"log_sigmoid": "logsigmoid", "linalg_vector_norm": "norm"}
-RECORDS = [r for r in JIT_CANDIDATES if "_layer" not in r.name and r.kind == "general"]
+OWN_CASES = ("_layer", "grid_sampler")
+RECORDS = [r for r in JIT_CANDIDATES if r.kind == "general" and not any(name in r.name for name in OWN_CASES)]
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda r: r.name)

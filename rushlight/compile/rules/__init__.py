@@ -18,6 +18,7 @@ from . import (
     recurrent,
     reduction,
     running,
+    sampling,
     value_checks,
 )
 from .table import RULES, steps_of
@@ -37,6 +38,7 @@ __all__ = [
     "recurrent",
     "reduction",
     "running",
+    "sampling",
     "steps_of",
     "value_checks",
 ]

@@ -23,7 +23,7 @@ from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ...core.warn import warn
 from ..creation.spacing import spaced
 from ..index.duplicate_index import add_at
-from ..pointwise.building_blocks import zero_where
+from ..pointwise.building_blocks import ANY, zero_where
 from ..product.matmul import bmm
 from ..shape.concatenate import stack
 from .adaptive_pool import scatter_places, take_places
@@ -112,7 +112,7 @@ def _element(at, n):
     return _zero_where(at, outside).astype(np.int64), outside
 
 
-def _combined(taps: Any, sizes: Any) -> Iterator[tuple[Any, Any, list[Any], list[Any]]]:
+def combined_taps(taps: Any, sizes: Any) -> Iterator[tuple[Any, Any, list[Any], list[Any]]]:
     """For each combination of one tap per axis: (flat index, outside, weights, slopes), the last two with an entry per
     axis.
     """
@@ -122,13 +122,17 @@ def _combined(taps: Any, sizes: Any) -> Iterator[tuple[Any, Any, list[Any], list
         yield flat, outside, [t[2] for t in chosen], [t[3] for t in chosen]
 
 
-def _taps_of(grid, sizes, mode, padding_mode, align_corners):
+def taps_of(grid, sizes, mode, padding_mode, align_corners):
+    """The taps along each axis, at flat places. Shape: (N, *, n) -> (N, M) for each entry, M the number of places."""
     n = len(sizes)
     flat = grid.reshape(len(grid), prod(grid.shape[1:-1]), n)
     return [_axis_taps(flat[..., n - 1 - i], sizes[i], mode, padding_mode, align_corners) for i in range(n)]
 
 
 # ---------------------------------------------------------------------------------------------- the operators
+
+# A call takes the kernel 80 us and more, and a program is made in the time of some 150.
+_AS_PROGRAM: dict[str, Any] = {"public": False, "jit_min_elements": ANY, "jit_warmup": 5_000_000}
 
 
 def _check_sampled(x, grid, mode):
@@ -162,7 +166,7 @@ def _grid_sampler(input, grid, /, mode, padding_mode, align_corners):
     n, c, *sizes = input.shape
     x = input.reshape(n, c, prod(sizes))
     out = np.zeros((n, c, prod(grid.shape[1:-1])), input.dtype, like=input)
-    for flat, outside, weights, _ in _combined(_taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
+    for flat, outside, weights, _ in combined_taps(taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
         weight = _zero_where(prod(weights), outside).astype(x.dtype, copy=False)
         if type(x) is not np.ndarray:  # a device's, all at once
             out += np.take_along_axis(x, flat[:, None], 2) * weight[:, None]
@@ -174,14 +178,14 @@ def _grid_sampler(input, grid, /, mode, padding_mode, align_corners):
     return out.reshape(n, c, *grid.shape[1:-1])
 
 
-@primitive(name="grid_sampler.backward", public=False, outputs=2, node="GridSampler2DBackwardBackward0")
+@primitive(name="grid_sampler.backward", outputs=2, node="GridSampler2DBackwardBackward0", **_AS_PROGRAM)
 def _grid_sampler_backward(g, input, grid, /, mode, padding_mode, align_corners):
     """The gradients of input and grid."""
     n, c, *sizes = input.shape
     x, g = input.reshape(n, c, prod(input.shape[2:])), g.reshape(n, c, prod(g.shape[2:]))
     gx, gg = np.zeros_like(x), np.zeros((n, g.shape[2], len(sizes)), grid.dtype, like=x)
     rows, channels = np.arange(n)[:, None, None], np.arange(c)[:, None]
-    for flat, outside, weights, slopes in _combined(_taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
+    for flat, outside, weights, slopes in combined_taps(taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
         weight = _zero_where(prod(weights), outside)
         add_at(gx, (rows, channels, flat[:, None]), g * weight[:, None].astype(x.dtype))
         value = _zero_where(np.add.reduce(g * np.take_along_axis(x, flat[:, None], 2), 1), outside)
@@ -200,7 +204,7 @@ def _recorded_backward(g, input, grid, mode, padding_mode, align_corners):
     axes, out = len(sizes), grid._array.shape[1:-1]
     x, g = input.reshape(n, c, prod(sizes)), g.reshape(n, c, prod(out))
     flat_grid = grid.reshape(n, prod(out), axes)
-    numbers = thread.state.run(_taps_of, grid._array, sizes, mode, padding_mode, align_corners)
+    numbers = thread.state.run(taps_of, grid._array, sizes, mode, padding_mode, align_corners)
     recorded = [
         _recorded_taps(flat_grid.select(2, axes - 1 - i), numbers[i], sizes[i], mode, align_corners)
         for i in range(axes)
@@ -242,7 +246,7 @@ def _recorded_taps(c, taps, n, mode, align_corners):
 
 
 def _grid_operator(n):
-    operator = primitive(name=f"grid_sampler_{n}d", public=False, node=f"GridSampler{n}DBackward0")(_grid_sampler)
+    operator = primitive(name=f"grid_sampler_{n}d", node=f"GridSampler{n}DBackward0", **_AS_PROGRAM)(_grid_sampler)
 
     @operator.vjp
     def _(g, input, grid, mode, padding_mode, align_corners):

@@ -96,9 +96,7 @@ def _fits(source: Ref, index: Ref, out: Ref, onto, adds: bool = True) -> bool:
         return False
     if not (source.size and kernels.available()):
         return False
-    if onto is None:
-        return out.covers()
-    return out.is_whole() and same_strides(out.shape, onto.strides, out.value.strides)
+    return out.covers() and (onto is None or same_strides(out.shape, onto.strides, out.strides))
 
 
 # -- the functions -----------------------------------------------------------------------------------------------------
