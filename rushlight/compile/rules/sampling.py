@@ -5,8 +5,6 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ...ops.spatial.grid import combined_taps, taps_of
 from ..ir.expression import gather, index
 from ..ir.lazy import Builder, Lazy, Untraceable, where
