@@ -53,7 +53,7 @@ _LOOPS: dict[str, Callable[..., Expr]] = {
 class Loop(Entry):
     """The native code of a loop, with the tables for each size of its arrays; None while one is in use."""
 
-    __slots__ = ("kernel", "names", "tables")
+    __slots__ = ("kernel", "tables")
 
     def __init__(self, name: str, dtype: np.dtype, place: int | None, arrays: int, numbers: int):
         if not available() or not is_readable():
@@ -66,7 +66,6 @@ class Loop(Entry):
         element = _LOOPS[name](*elements, *(cast(load(v.ref()), dtype) for v in options.values()))
         leaf = Leaf({arrays if place is None else place: element})
         self.kernel = Kernel(Update(tuple([Role(v, False) for v in values]), options, (), leaf))
-        self.names = tuple(options)
         self.tables: dict[int, Any] = {}
         super().__init__()
 
@@ -82,9 +81,10 @@ class Loop(Entry):
         if table is None:
             table = NativeUpdate(self.kernel, [[a] for a in arrays])
         else:
-            table.pointers[:, 0] = [address(a) for a in arrays]
-        options = dict(zip(self.names, numbers, strict=True))
-        done = table.set_options(options) and not self.kernel.call(address(table.block))
+            pointers = table.pointers
+            for i, a in enumerate(arrays):
+                pointers[i, 0] = address(a)
+        done = table.set_numbers(numbers) and not self.kernel.call(address(table.block))
         if len(tables) > _SIZES:
             tables.clear()
         tables[size] = table

@@ -93,8 +93,12 @@ class NativeUpdate:
 
     def set_options(self, options: dict[str, Any]) -> bool:
         """Write the numbers for the next step. False if one is none."""
+        return self.set_numbers(self._numbers(options))
+
+    def set_numbers(self, numbers: Sequence[Any]) -> bool:
+        """The same, given the numbers in the order of `names`."""
         try:
-            pack_into(self._format, self.scalars, 0, *self._numbers(options))  # pyright: ignore[reportArgumentType]
+            pack_into(self._format, self.scalars, 0, *numbers)  # pyright: ignore[reportArgumentType]
         except (PackingError, OverflowError):
             return False
         self.set_threads()

@@ -37,9 +37,9 @@ def multiply_add(x: Any, y: Any, z: np.ndarray, out: np.ndarray | None = None) -
 
 
 def _are_alike(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> bool:
-    if x.shape != z.shape or y.shape not in (z.shape, ()):
+    if x.shape != z.shape or (y.ndim and y.shape != z.shape):
         return False
-    return all(a.flags.c_contiguous for a in (x, y, z))
+    return x.flags.c_contiguous and y.flags.c_contiguous and z.flags.c_contiguous
 
 
 def _in_pieces(x: np.ndarray, y: np.ndarray, z: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
