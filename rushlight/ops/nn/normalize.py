@@ -381,7 +381,7 @@ def normalise_batch(
     running = (running_mean, running_var) if training else (None, None)
     try:
         out, mean, rstd, var = _batch_norm(input, weight, bias, *used, training, eps)
-    except NothingLeftToSave:  # the second run of a checkpoint ends here, and moves the statistics once more, as in torch
+    except NothingLeftToSave:  # the second run of a checkpoint ends here, and moves the statistics, too, as in torch
         with no_grad():
             _, mean, _, var = _batch_norm(input, weight, bias, *used, training, eps)
         _move(*running, input, mean, var, momentum)
