@@ -30,7 +30,8 @@ def backward(
     """Accumulate the gradients of `tensors` into the `.grad` of the leaves they depend on.
 
     Args:
-        tensors: a tensor or a sequence of tensors; each must have one element unless `grad_tensors` gives its gradient.
+        tensors: a tensor or a sequence of tensors, or of their gradient edges; each must have one element unless
+            `grad_tensors` gives its gradient.
         grad_tensors: of the shapes of `tensors`; ones by default.
         retain_graph: keep what the graph saved, so that it can be walked again (default: `create_graph`).
         create_graph: record the backward itself, for higher derivatives.
@@ -213,6 +214,8 @@ def _edge_of(t: Any) -> Any:
     """The edge of a tensor, or of a place in the graph as `get_gradient_edge` gives it."""
     if not _is_place(t):
         return t._edge
+    if t.ownership_token is not None:
+        return t.ownership_token
     if type(t.node.shape) is tuple and t.node.shape and type(t.node.shape[0]) is tuple:
         raise NotImplementedError(
             f"the gradient at output {t.output_nr} of {t.node.name()}, which has several: differentiate by its tensor"
@@ -232,6 +235,8 @@ def _roots(tensors: Sequence[Tensor], grads: Any) -> list[tuple[Any, Tensor]]:
 
 
 def _root_edge(i: int, t: Any) -> Any:
+    if _is_place(t):
+        return _edge_of(t)
     if not isinstance(t, Tensor):
         raise TypeError(f"element {i} of tensors is no Tensor but a {type(t).__name__}")
     if t._edge is None:
@@ -242,7 +247,10 @@ def _root_edge(i: int, t: Any) -> Any:
     return t._edge
 
 
-def _root_grad(t: Tensor, g: Any) -> Tensor:
+def _root_grad(t: Any, g: Any) -> Tensor:
+    if _is_place(t):
+        edge = _edge_of(t)
+        t = constant(np.broadcast_to(np.zeros((), edge.dtype), edge.shape))
     a = t._array
     if g is None:
         if a.size != 1:

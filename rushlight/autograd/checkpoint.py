@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from ..core.dispatch.autocast import Remembered
-from ..core.dispatch.mode import enable_grad, is_grad_enabled, no_grad
+from ..core.dispatch.mode import NothingLeftToSave, enable_grad, is_grad_enabled, no_grad
 from ..core.random import continue_from, states
 from ..core.tensor.tensor import Tensor
 from .backward import backward
@@ -218,10 +218,6 @@ def set_checkpoint_debug_enabled(enabled: bool | None):
         _debug = before
 
 
-class _Enough(Exception):
-    """Ends the second run: everything is there."""
-
-
 class _Slot:
     """The place of a saved tensor: its value exists only while a backward runs."""
 
@@ -285,14 +281,14 @@ class _Part:
                 slot.values[task] = t = t.detach() if t.requires_grad else t
             count += 1
             if self.early_stop and count == len(self.slots):
-                raise _Enough
+                raise NothingLeftToSave
             return t
 
         try:
             saved = saved_tensors_hooks(fill, _as_it_is)
             with saved, _random_state(self.random_state), self.autocast, enable_grad(), self.context:
                 self.function(*self.args, **self.kwargs)
-        except _Enough:
+        except NothingLeftToSave:
             pass
         self.recomputed.add(task)
         self._compare(task, count)

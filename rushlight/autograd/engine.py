@@ -624,7 +624,7 @@ def _run_leaf_hooks(leaf: Leaf, t: Tensor, g: Tensor) -> None:
     if leaf.hooks.accumulated:
         for hook in list(leaf.hooks.accumulated.values()):
             if hook(t) is not None:
-                raise RuntimeError("post accumulate grad hooks should return None.")
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     if leaf.hooks.post:
         for hook in list(leaf.hooks.post.values()):
             hook((), (g,))

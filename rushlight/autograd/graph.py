@@ -32,10 +32,14 @@ __all__ = [
 
 
 class GradientEdge(NamedTuple):
-    """A place in a graph: a node and which of its results."""
+    """A place in a graph: a node and which of its results.
+
+    ownership_token: of a node with several results, the edge of this one.
+    """
 
     node: Any
     output_nr: int
+    ownership_token: Any = None
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
@@ -43,7 +47,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     edge = tensor._edge
     if edge is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients.")
-    return GradientEdge(edge.edges[0], edge.index) if type(edge) is Output else GradientEdge(edge, 0)
+    return GradientEdge(edge.edges[0], edge.index, edge) if type(edge) is Output else GradientEdge(edge, 0)
 
 
 class Packed:

@@ -143,3 +143,13 @@ def test_checkpoint_sequential(reentrant, segments):
         out = part(out)
     out.sum().backward()
     assert rl.allclose(x.grad, y.grad)
+
+
+@pytest.mark.parametrize("reentrant", FORMS)
+def test_both_runs_move_running_statistics_also_where_the_second_one_ends(reentrant):
+    x = rl.tensor([[1.0, 4.0], [3.0, 8.0]], requires_grad=True)
+    norm, last = rl.nn.BatchNorm1d(2), rl.nn.Linear(2, 1)
+    last(checkpointing.checkpoint(norm, x, use_reentrant=reentrant)).sum().backward()
+    assert norm.num_batches_tracked == 2
+    assert rl.allclose(norm.running_mean, 0.19 * rl.tensor([2.0, 6.0]))
+    assert rl.allclose(norm.running_var, 0.81 + 0.19 * rl.tensor([2.0, 8.0]))

@@ -311,6 +311,26 @@ def test_gradient_edges():
     assert edge.node is y.grad_fn and edge.output_nr == 0
 
 
+def test_gradients_of_gradient_edges():
+    place = rl.autograd.graph.get_gradient_edge
+    x = rl.tensor([[1.0, 3.0], [5.0, 2.0]], requires_grad=True)
+    y = x * 2
+    z = y * y
+    largest, rest = z.max(1).values, z.split(1, 1)[0]
+    assert place(largest) == place(largest) and place(largest).output_nr == 0
+    (of_z,) = rl.autograd.grad(place(z), x, rl.ones(2, 2), retain_graph=True)
+    assert of_z.tolist() == [[8.0, 24.0], [40.0, 16.0]]
+    given = [rl.ones(2), rl.full((2, 1), 10.0)]
+    of_y, of_rest = rl.autograd.grad([place(largest), place(rest)], [place(y), place(rest)], given, retain_graph=True)
+    assert of_y.tolist() == [[40.0, 12.0], [220.0, 0.0]] and of_rest.tolist() == [[10.0], [10.0]]
+    with pytest.raises(RuntimeError, match="Mismatch in shape"):
+        rl.autograd.grad(place(z), x, rl.ones(3))
+    with pytest.raises(RuntimeError, match="implicitly created only for scalar"):
+        rl.autograd.backward(place(z))
+    rl.autograd.backward([place(z.sum()), place(x)], [None, rl.ones(2, 2)])
+    assert x.grad.tolist() == [[9.0, 25.0], [41.0, 17.0]]
+
+
 # ---------------------------------------------------------------------------------------------- copies
 
 

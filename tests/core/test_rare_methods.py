@@ -18,6 +18,8 @@ def test_dlpack_shares_memory_both_ways():
     assert t[0].item() == 9 and array[1] == 7
     again = dlpack.from_dlpack(dlpack.to_dlpack(t))
     assert again.data_ptr() == t.data_ptr() == torch.from_dlpack(t).data_ptr()
+    again[2] = 5
+    assert t[2].item() == 5
     assert torch.from_dlpack(t, copy=True).data_ptr() != t.data_ptr()
     assert t.__dlpack_device__() == (dlpack.DLDeviceType.kDLCPU, 0)
 

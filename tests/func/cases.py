@@ -176,9 +176,26 @@ def draws(torch, f):
     return [*found, f.vmap(torch.bernoulli, randomness="different")(x / 2)]
 
 
+def numbers_as_indices(torch, f):
+    x, k = data(torch, 5, 3, 4), torch.tensor([0, 1, 2, 0, -1])
+
+    def put(a, i):
+        a = a.clone()
+        a[i, 1] = a[0, i]
+        return a
+
+    reads = [
+        lambda a, i: a[i], lambda a, i: a[:, i], lambda a, i: a[i, i], lambda a, i: a[i, 1:3], lambda a, i: a[i, None],
+        lambda a, i: a[[0, 1], i], put,
+    ]  # fmt: skip
+    w = x.clone().requires_grad_()
+    f.vmap(lambda a, i: a[i, 0] ** 2)(w, k).sum().backward()
+    return [*(f.vmap(read)(x, k) for read in reads), f.vmap(lambda i: x[1:, i])(k), w.grad]
+
+
 CASES = [
     nested, closed_over, dims, chunks, keywords_are_not_mapped, no_examples, jacobians, hessians, products,
-    convolution_per_sample, ensemble, attention_per_sample, writes, indices, types, own_functions, many_gradients, draws,
+    convolution_per_sample, ensemble, attention_per_sample, writes, indices, numbers_as_indices, types, own_functions, many_gradients, draws,
 ]  # fmt: skip
 
 

@@ -117,6 +117,7 @@ class _Outline(Placeholder):
     """The shape and type of one example."""
 
     __slots__ = ()
+    is_batched = True  # one integer of it is another one in each example: an index as a tensor, and no number
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -190,6 +190,10 @@ class Context:
         return _around_generator(self, f) if _is_generator_function(f) else _around(self, f)
 
 
+class NothingLeftToSave(Exception):
+    """Raised where a call's tensors are saved, by a hook (`State.hooks_saved`) that only ran the call for what it saves."""
+
+
 class _Context(Context):
     """A mode of gradients."""
 

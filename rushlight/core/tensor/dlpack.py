@@ -46,6 +46,15 @@ class _Capsule:
         return DLDeviceType.kDLCPU.value, 0
 
 
+class _Writable:
+    """An array's memory, of which DLPack's first version, which has no flag for that, does not say whether it may be written."""
+
+    def __init__(self, array: np.ndarray):
+        self.array = array
+        interface = array.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+
+
 def taken_over(source: Any, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of an object that has `__dlpack__`, or of a capsule; on a copy if `copy`."""
     if isinstance(source, Tensor):
@@ -58,7 +67,7 @@ def taken_over(source: Any, copy: bool | None = None) -> Tensor:
     if type(source).__name__ == "PyCapsule":
         source = _Capsule(source)
     array = np.from_dlpack(source, copy=copy) if copy is not None else np.from_dlpack(source)
-    t = wrap(array)
+    t = wrap(array if array.flags.writeable or isinstance(source, np.ndarray) else np.asarray(_Writable(array)))
     expose(t)
     return t
 

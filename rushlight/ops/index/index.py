@@ -211,7 +211,7 @@ def _index_tensor(i: Tensor) -> Any:
             "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
         )
         return wrap(a.astype(bool))
-    if not a.ndim and a.dtype.kind != "b":
+    if not a.ndim and a.dtype.kind != "b" and not getattr(a, "is_batched", False):
         return i.__index__()
     if a.dtype.kind != "b" and a.dtype.itemsize < 4:
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors (got {i.dtype})")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch.mode import no_grad, thread
+from ...core.dispatch.mode import NothingLeftToSave, no_grad, thread
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.channels_last import in_suggested_format, is_channels_last
 from ...core.tensor.dtype import bfloat16, float16
@@ -378,15 +378,29 @@ def normalise_batch(
     used = (None, None) if training else (running_mean, running_var)
     if training and running_mean is not None and running_mean.numel() != input._array.shape[1]:
         raise RuntimeError(f"running_mean should contain {input._array.shape[1]} elements not {running_mean.numel()}")
-    out, mean, rstd, var = _batch_norm(input, weight, bias, *used, training, eps)
-    if training and running_mean is not None:
+    running = (running_mean, running_var) if training else (None, None)
+    try:
+        out, mean, rstd, var = _batch_norm(input, weight, bias, *used, training, eps)
+    except NothingLeftToSave:  # the second run of a checkpoint ends here, and moves the statistics, too, as in torch
+        with no_grad():
+            _, mean, _, var = _batch_norm(input, weight, bias, *used, training, eps)
+        _move(*running, input, mean, var, momentum)
+        raise
+    _move(*running, input, mean, var, momentum)
+    return out, mean, rstd
+
+
+def _move(
+    running_mean: Tensor | None, running_var: Tensor | None, input: Tensor, mean: Tensor, var: Tensor, momentum: float
+) -> None:
+    """The running statistics, where there are any, move towards those of the batch."""
+    if running_mean is not None:
         _update(running_mean, mean, momentum)
-    if training and running_var is not None:
+    if running_var is not None:
         n = input._array.size // max(input._array.shape[1], 1)
         with no_grad():
             unbiased = var * (n / max(n - 1, 1))
         _update(running_var, unbiased, momentum)
-    return out, mean, rstd
 
 
 # ---------------------------------------------------------------------------------------------- groups
