@@ -163,11 +163,12 @@ def adaptive(n: int, kind: str) -> Callable:
     """A row of adaptive pooling: of everything, of equal windows, or, for means, products with fixed weights."""
 
     def row(g: Builder, out: Any, x: Item, target: Item) -> Any:
-        sizes, inside = _spread(plain(target), n), list(x.value.shape[-n:])
+        sizes = _spread(plain(target), n)
         first = out if isinstance(out, Tensor) else out[0]
         wanted = list(first.shape[-n:])
         if all(size == 1 for size in sizes):
             return _batched(g, x, n, lambda name: g.emit(f"Global{kind}Pool", name))
+        inside = [x.fixed_size(d) for d in range(-n, 0)]
         if all(a % b == 0 for a, b in zip(inside, wanted, strict=True)):
             window = [a // b for a, b in zip(inside, wanted, strict=True)]
             return _batched(g, x, n, lambda name: g.emit(f"{kind}Pool", name, kernel_shape=window, strides=window))
@@ -232,7 +233,7 @@ def rms_norm(g: Builder, out: Tensor, x: Item, shape: Item, weight: Item, eps: I
 
 
 def group_norm(g: Builder, out: Tensor, x: Item, groups: Item, weight: Item, bias: Item, eps: Item, *rest: Item) -> str:
-    count, channels, n = plain(groups), x.value.shape[1], x.value.ndim
+    count, channels, n = plain(groups), x.fixed_size(1), x.value.ndim
     shape = g.shape_of(x)
     grouped = g.emit("Reshape", g.name(x), g.constant([0, count, -1]))
     scale, shift = ops.ones(count, dtype=out.dtype), ops.zeros(count, dtype=out.dtype)
@@ -272,16 +273,22 @@ def attention(
     if grouped and q.value.shape[-3] != k.value.shape[-3]:
         raise CannotExport("enable_gqa=True")
     kind, n = out.dtype, k.value.ndim
-    factor = g.constant(1 / math.sqrt(q.value.shape[-1]) if scale is None else float(scale), kind)
+    factor = g.constant(1 / math.sqrt(q.fixed_size(-1)) if scale is None else float(scale), kind)
     turned = g.emit("Transpose", g.name(k), perm=[*range(n - 2), n - 1, n - 2])
     scores = g.emit("MatMul", g.emit("Mul", g.name(q), factor), turned)
+    masked = mask.value is not None
     if plain(causal):
         scores = g.emit("Add", scores, _causal(g, q, k, kind))
     elif mask.value is not None and mask.value.dtype is dtypes.bool_:
         scores = g.emit("Where", g.name(mask), scores, g.constant(-math.inf, kind))
     elif mask.value is not None:
         scores = g.emit("Add", scores, g.name(mask))
-    return g.emit("MatMul", g.emit("Softmax", scores, axis=-1), g.name(v))
+    weights = g.emit("Softmax", scores, axis=-1)
+    if masked:  # a query that may see nothing gets zeros
+        most = g.emit("ReduceMax", scores, g.constant([-1]), keepdims=1)
+        nothing = g.emit("Equal", most, g.constant(-math.inf, kind))
+        weights = g.emit("Where", nothing, g.constant(0.0, kind), weights)
+    return g.emit("MatMul", weights, g.name(v))
 
 
 def _causal(g: Builder, q: Item, k: Item, kind: dtypes.dtype) -> str:
@@ -293,19 +300,19 @@ def _causal(g: Builder, q: Item, k: Item, kind: dtypes.dtype) -> str:
 # ------------------------------------------------------------------------------------------ resizing
 
 
-def upsample(mode: str) -> Callable:
+def upsample(mode: str, exact: bool = False) -> Callable:
     """A row of `upsample_*`: the input, sizes or None, align_corners where the mode has it, and factors or None."""
 
     def row(g: Builder, out: Tensor, x: Item, sizes: Item, *rest: Item) -> str:
         align = bool(plain(rest[0])) if mode != "nearest" else False
         factors = [plain(o) for o in rest[mode != "nearest" :]]
         factors = list(factors[0]) if factors and isinstance(factors[0], (list, tuple)) else factors
-        n = x.value.ndim - 2
         options: dict[str, Any] = {"mode": mode}
         if mode == "nearest":
-            options |= {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+            how = ("half_pixel", "round_prefer_ceil") if exact else ("asymmetric", "floor")
+            options |= {"coordinate_transformation_mode": how[0], "nearest_mode": how[1]}
         else:
-            options["coordinate_transformation_mode"] = "align_corners" if align else "pytorch_half_pixel"
+            options["coordinate_transformation_mode"] = "align_corners" if align else "half_pixel"
         if mode == "cubic":
             options["cubic_coeff_a"] = -0.75
         if factors and all(f is not None for f in factors):
@@ -315,7 +322,6 @@ def upsample(mode: str) -> Callable:
         if sizes.value is not None and not sizes.is_constant:
             target = [g.sizes(sizes)]
         parts = [g.size_of(x, 0), g.size_of(x, 1), *target]
-        assert n
         return g.emit("Resize", g.name(x), "", "", g.emit("Concat", *parts, axis=0), **options)
 
     return row
@@ -326,23 +332,27 @@ def pixel_shuffle(g: Builder, out: Tensor, x: Item, factor: Item) -> str:
 
 
 def pixel_unshuffle(g: Builder, out: Tensor, x: Item, factor: Item) -> str:
-    r = plain(factor)
-    _, c, h, w = x.value.shape
-    if g.dynamic:
-        raise CannotExport("sizes that may change")
-    name = g.emit("Reshape", g.name(x), g.constant([-1, c, h // r, r, w // r, r]))
-    return g.emit("Reshape", g.emit("Transpose", name, perm=[0, 1, 3, 5, 2, 4]), g.constant(list(out.shape)))
+    """Blocks become channels, the block's place after the channel: ONNX's SpaceToDepth has it before."""
+    r, n = plain(factor), x.value.ndim
+    channels, name = x.fixed_size(-3), g.name(x)
+    if n < 4:
+        name = g.emit("Unsqueeze", name, g.constant([0]))
+    elif n > 4:
+        raise CannotExport("more than four dimensions")
+    name = g.emit("SpaceToDepth", name, blocksize=r)
+    order = [(i % (r * r)) * channels + i // (r * r) for i in range(channels * r * r)]
+    name = g.emit("Gather", name, g.constant(order), axis=1)
+    return g.emit("Squeeze", name, g.constant([0])) if n < 4 else name
 
 
 def channel_shuffle(g: Builder, out: Tensor, x: Item, groups: Item) -> str:
     n, shape = plain(groups), g.shape_of(x)
-    name = g.emit("Reshape", g.name(x), g.constant([0, n, x.value.shape[1] // n, -1]))
+    name = g.emit("Reshape", g.name(x), g.constant([0, n, x.fixed_size(1) // n, -1]))
     return g.emit("Reshape", g.emit("Transpose", name, perm=[0, 2, 1, 3]), shape)
 
 
 def glu(g: Builder, out: Tensor, x: Item, dim: Item) -> str:
-    half = out.shape[plain(dim)]
-    a, b = g.several("Split", [g.name(x), g.constant([half, half])], 2, axis=plain(dim))
+    a, b = g.several("Split", [g.name(x)], 2, axis=plain(dim), num_outputs=2)
     return g.emit("Mul", a, g.emit("Sigmoid", b))
 
 
@@ -351,6 +361,60 @@ def grid_sample(g: Builder, out: Tensor, x: Item, grid: Item, mode: Item, pad: I
     pads = ("zeros", "border", "reflection")
     options = {"mode": modes[plain(mode)], "padding_mode": pads[plain(pad)], "align_corners": int(bool(plain(align)))}
     return g.emit("GridSample", g.name(x), g.name(grid), **options)
+
+
+_BAGS = {0: "add", 1: "add", 2: "max"}
+
+
+def embedding_bag(g: Builder, out: Any, weight: Item, indices: Item, offsets: Item, *rest: Item) -> Any:
+    """Rows of the weight, summed for each bag: which bag an index is in is how many offsets are not after it, less 1."""
+    _, mode, _, weights, include_last, padding = [plain(o) if o.value is None or not isinstance(o.value, Tensor) else o for o in rest]
+    if include_last or (padding is not None and padding >= 0):
+        raise CannotExport("include_last_offset or padding_idx")
+    kind = out[0].dtype
+    rows = g.emit("Gather", g.name(weight), g.name(indices), axis=0)
+    if weights is not None:
+        rows = g.emit("Mul", rows, g.emit("Unsqueeze", g.name(weights, kind), g.constant([-1])))
+    starts, count = g.name(offsets, dtypes.int64), g.size_of(offsets, 0)
+    scalar = g.constant([], dtypes.int64)
+    places = g.emit("Range", g.constant(0), g.emit("Reshape", g.size_of(indices, 0), scalar), g.constant(1))
+    begun = g.emit("LessOrEqual", g.emit("Unsqueeze", starts, g.constant([0])), g.emit("Unsqueeze", places, g.constant([1])))
+    bags = g.emit("Sub", g.emit("ReduceSum", g.cast(begun, dtypes.int64), g.constant([1]), keepdims=0), g.constant(1))
+    zeros = g.emit("Expand", g.constant(0.0, kind), g.emit("Concat", count, g.size_of(weight, 1), axis=0))
+    where = g.emit("Unsqueeze", bags, g.constant([1]))
+    how = g.emit("Expand", g.constant(0.0, kind), count)
+    sizes = g.emit("ScatterND", how, where, g.emit("Expand", g.constant(1.0, kind), g.size_of(indices, 0)), reduction="add")
+    filled = g.emit("Unsqueeze", sizes, g.constant([1]))
+    if mode == 2:
+        low = g.emit("Expand", g.constant(-math.inf, kind), g.emit("Concat", count, g.size_of(weight, 1), axis=0))
+        most = g.emit("ScatterND", low, where, rows, reduction="max")
+        name = g.emit("Where", g.emit("Greater", filled, g.constant(0.0, kind)), most, zeros)
+    else:
+        name = g.emit("ScatterND", zeros, where, rows, reduction="add")
+        name = name if mode == 0 else g.emit("Div", name, g.emit("Max", filled, g.constant(1.0, kind)))
+    return name
+
+
+def cosine_similarity(g: Builder, out: Tensor, x: Item, y: Item, dim: Item, eps: Item) -> str:
+    """The product of both divided by their norms, which are at least eps."""
+    axis, least = g.constant([plain(dim)]), g.constant(float(plain(eps)), out.dtype)
+    a, b = g.name(x, out.dtype), g.name(y, out.dtype)
+    unit = [g.emit("Div", v, g.emit("Max", g.emit("ReduceL2", v, axis, keepdims=1), least)) for v in (a, b)]
+    return g.emit("ReduceSum", g.emit("Mul", *unit), axis, keepdims=0)
+
+
+def pairwise_distance(g: Builder, out: Tensor, x: Item, y: Item, p: Item, eps: Item, keep: Item) -> str:
+    difference = g.emit("Add", g.emit("Sub", g.name(x), g.name(y)), g.constant(float(plain(eps)), out.dtype))
+    if plain(p) not in (1, 2):
+        raise CannotExport(f"a norm of order {plain(p)}")
+    return g.emit(f"ReduceL{int(plain(p))}", difference, g.constant([-1]), keepdims=int(plain(keep)))
+
+
+def cdist(g: Builder, out: Tensor, x: Item, y: Item, p: Item, *rest: Item) -> str:
+    if plain(p) not in (1, 2):
+        raise CannotExport(f"a norm of order {plain(p)}")
+    a, b = g.emit("Unsqueeze", g.name(x), g.constant([-2])), g.emit("Unsqueeze", g.name(y), g.constant([-3]))
+    return g.emit(f"ReduceL{int(plain(p))}", g.emit("Sub", a, b), g.constant([-1]), keepdims=0)
 
 
 def one_hot(g: Builder, out: Tensor, x: Item, classes: Item) -> str:
@@ -372,5 +436,8 @@ ROWS: dict[str, Callable] = {
     **{f"upsample_nearest{n}d": upsample("nearest") for n in (1, 2, 3)}, "upsample_linear1d": upsample("linear"),
     "upsample_bilinear2d": upsample("linear"), "upsample_trilinear3d": upsample("linear"),
     "upsample_bicubic2d": upsample("cubic"), "pixel_shuffle": pixel_shuffle, "pixel_unshuffle": pixel_unshuffle,
-    "channel_shuffle": channel_shuffle, "glu": glu, "grid_sampler": grid_sample, "one_hot": one_hot,
+    **{f"upsample_nearest_exact{n}d": upsample("nearest", exact=True) for n in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{n}d": upsample("nearest", exact=True) for n in (1, 2, 3)},
+    "embedding_bag": embedding_bag, "cosine_similarity": cosine_similarity, "pairwise_distance": pairwise_distance,
+    "cdist": cdist, "channel_shuffle": channel_shuffle, "glu": glu, "grid_sampler": grid_sample, "one_hot": one_hot,
 }  # fmt: skip
