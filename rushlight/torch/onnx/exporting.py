@@ -241,7 +241,7 @@ def _info(name: str, value: Tensor, sizes: dict[int, str]) -> Any:
 
     n = value.ndim
     named = {i % n: text for i, text in sizes.items()} if n else {}
-    shape = [named.get(i, size) for i, size in enumerate(value.shape)]
+    shape = [named.get(i, int(size)) for i, size in enumerate(value.shape)]
     return onnx.helper.make_tensor_value_info(name, onnx_type(value.dtype), shape)
 
 

@@ -195,6 +195,8 @@ class Builder:
 
     def name(self, item: Item, kind: dtypes.dtype | None = None) -> str:
         """The name of a tensor or number, as a tensor of type `kind` (its own by default)."""
+        if item.name == "":
+            raise CannotExport("the places of the maxima of a pooling layer")
         if item.name is not None:
             own = item.value.dtype if isinstance(item.value, Tensor) else dtypes.int64
             return item.name if kind in (None, own) else self.cast(item.name, kind)

@@ -13,6 +13,7 @@ from ...core.tensor.tensor import Tensor
 from ...ops import cat, full_like, select_scatter, slice_scatter
 from ..jit.ir.graph import Graph, Node, Value
 from ..jit.ir.interpreter import _CONTAINERS
+from ..jit.ir.literals import number_of
 from ..jit.ir.running import runner
 from ..jit.ir.schemas import named
 from .graph import UNKNOWN, Builder, CannotExport, Item, example, plain, plain_other
@@ -61,7 +62,7 @@ class Walker:
         if node.kind == "prim::GetAttr":
             self._attribute(node)
         elif node.is_constant:
-            self._set(node, Item(node.value))
+            self._set(node, Item(number_of(node.value) if node.attributes.get("is_number") else node.value))
         elif node.kind in _CONTAINER_KINDS:
             parts = [self.items[v] for v in node.inputs]
             self._set(node, Item(tuple(parts) if "Tuple" in node.kind else parts))
