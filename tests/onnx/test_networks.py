@@ -6,7 +6,6 @@ import pytest
 
 import rushlight as torch
 from rushlight.utils import _pytree as pytree
-
 from tests.onnx import networks
 
 onnx = pytest.importorskip("onnx")
