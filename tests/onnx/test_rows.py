@@ -105,6 +105,9 @@ CASES = {
             x.scatter_reduce(1, (x > 0).long(), x * 2, how, include_self=own)
             for how in ("sum", "prod", "mean", "amax", "amin") for own in (True, False)
         ],
+        *[
+            (x * 9).long().scatter_reduce(1, (x > 0).long(), (x * 7).long(), how, include_self=False) for how in ("sum", "amax", "amin")
+        ],
         x.index_add(1, torch.tensor([0, 2, 0]), x, alpha=2), x.index_copy(1, torch.tensor([2, 0]), x[:, :2]),
         x.index_fill(1, torch.tensor([0, -1]), 3.0), x.index_put((torch.tensor([0, 0]), torch.tensor([1, 1])), x[0, :2], accumulate=True),
         x.index_put((torch.tensor([[0], [1]]),), x[:, None]), x.index_put((x > 0,), torch.tensor(5.0)), x.index_put((x[:, :, 0] > 0,), x[0, 0]),

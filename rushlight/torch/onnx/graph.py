@@ -43,7 +43,7 @@ class Item:
     def __init__(self, value: Any, name: str | None = None, label: str = "", other: Any = None):
         self.value, self.name, self.label = value, name, label
         self.loose = self.of_data = False
-        self.other = value if name is None else UNKNOWN if other is None else other
+        self.other: Any = value if name is None else UNKNOWN if other is None else other
 
     @property
     def is_constant(self) -> bool:
@@ -95,7 +95,7 @@ class Item:
         return self.value.shape[dim]
 
 
-UNKNOWN = object()
+UNKNOWN: Any = object()
 
 
 def example(item: Item) -> Any:

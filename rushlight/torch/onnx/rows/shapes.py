@@ -7,6 +7,7 @@ from typing import Any
 
 from .... import ops
 from ....core.tensor import dtype as dtypes
+from ....core.tensor.layout import iinfo
 from ....core.tensor.tensor import Tensor
 from ..graph import UNKNOWN, Builder, CannotExport, Item, plain
 
@@ -296,7 +297,7 @@ def scatter_reduce(
 def _least(kind: dtypes.dtype, most: bool) -> Any:
     if kind.is_floating_point:
         return float("inf") if most else float("-inf")
-    limits = dtypes.iinfo(kind)
+    limits = iinfo(kind)
     return limits.max if most else limits.min
 
 
