@@ -43,7 +43,7 @@ from ...core.tensor.tensor import Tensor
 from .checks import MISSING, PLAIN, Cell, Check, Content, Entries, Facts, Function, Items, Kind, Order, Reading, is_same
 from .containers import copied, getter, items_of, iterated, same_items
 from .pure_calls import SETTINGS, called_name, is_pure
-from .python_trace import Reads, is_ours
+from .python_trace import Reads, is_ours, is_users_module
 
 OURS = (*own_code.MODULES, "torch.", "torchvision.")  # under the alias our classes name torch's modules as their own
 HOOKS = (
@@ -444,6 +444,8 @@ class PythonState:
                 return []
             self._check(Content(o, f"the values of {where or 'a NumPy array'}"), id(o))
             return [(v, where) for v in o.ravel().tolist() if not isinstance(v, PLAIN)] if o.dtype.hasobject else []
+        if o is sys.modules:
+            return self._loaded_modules()
         if not isinstance(o, array.array):
             self._kept.append((o, copied(o)))
         if isinstance(o, dict):
@@ -453,6 +455,16 @@ class PythonState:
             return [(v, where) for v in iterated(o) if not isinstance(v, PLAIN)]
         self._check(Content(o, f"what is in {where or 'a ' + type(o).__name__}"), id(o))
         return [(v, where) for v in iterated(o) if not isinstance(v, PLAIN)] if isinstance(o, set) else []
+
+    def _loaded_modules(self) -> list[tuple]:
+        """Of `sys.modules` what the code names, and where it computes a name the user's own modules.
+
+        A name of a library's module that is computed, as `inspect` does for the module of a function, leads to code that
+        stays what it is; that other modules have functions of some name says nothing.
+        """
+        found = self._entries(sys.modules, self._keys & sys.modules.keys(), "the module {!r}")
+        own = [m for m in list(sys.modules.values()) if is_users_module(m)] if self._any_key else []
+        return found + [(module, "") for module in own]
 
     def _group_keys(self, table: dict) -> set:
         """Of an optimizer's group only what the function names: its options may be inputs of the program."""
