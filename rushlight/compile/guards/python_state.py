@@ -13,16 +13,17 @@ import builtins
 import gc
 import sys
 from abc import get_cache_token
-from collections import deque
+from collections import deque, namedtuple
 from collections.abc import Iterator
 from functools import lru_cache, partial
-from operator import attrgetter, methodcaller
+from operator import attrgetter, itemgetter, methodcaller
 from types import (
     BuiltinFunctionType,
     CellType,
     ClassMethodDescriptorType,
     CodeType,
     FunctionType,
+    GenericAlias,
     GetSetDescriptorType,
     MappingProxyType,
     MemberDescriptorType,
@@ -30,6 +31,7 @@ from types import (
     MethodType,
     MethodWrapperType,
     ModuleType,
+    UnionType,
     WrapperDescriptorType,
 )
 from typing import Any
@@ -69,12 +71,13 @@ _CONTAINERS = (list, dict, set, deque, bytearray, array.array, np.ndarray)
 _FIXED = (
     *PLAIN, np.generic, np.dtype, np.ufunc, range, slice, frozenset, BaseException, GetSetDescriptorType, CodeType, ClassMethodDescriptorType,
     MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType, type(Ellipsis), type(NotImplemented),
+    itemgetter, GenericAlias, UnionType, type(namedtuple("_", "field").field),
 )  # fmt: skip
 _FIXED_NAMES = frozenset(
     """
     datetime.date datetime.datetime datetime.time datetime.timedelta datetime.timezone decimal.Decimal fractions.Fraction
-    re.Pattern uuid.UUID types.GenericAlias types.UnionType builtins.object pathlib.PosixPath builtins.TypeVar
-    typing.TypeVar typing.NewType operator.itemgetter _collections._tuplegetter
+    re.Pattern uuid.UUID builtins.object pathlib.PosixPath pathlib._local.PosixPath pathlib.WindowsPath
+    pathlib._local.WindowsPath typing.TypeVar typing.NewType
     numpy._ArrayFunctionDispatcher
     """.split()  # noqa: SIM905
 )
