@@ -248,10 +248,7 @@ def _cdist(tracer: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) -> 
 
 
 def _einsum(tracer: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
-    equation, *tensors = args
-    if not isinstance(equation, str):
-        return NotImplemented
-    tensors = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    equation, *tensors = OPS["einsum"].arguments_as_told(args)
     return tracer.operator("einsum", equation, tensors, None)
 
 
