@@ -245,6 +245,7 @@ def test_what_cannot_be_exported_names_the_line(onnx, name):
 
 def test_options_that_are_refused(onnx):
     model, args = nn.Linear(1, 1), (torch.ones(1, 1),)
+    assert torch.onnx.export(model, args).model_proto.opset_import[0].version == 20
     with pytest.raises(NotImplementedError, match="report"):
         torch.onnx.export(model, args, report=True)
     with pytest.raises(ValueError, match="Unsupported ONNX opset version: 99"):

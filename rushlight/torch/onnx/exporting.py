@@ -22,7 +22,7 @@ from .walk import Walker
 
 __all__ = ["OnnxExporterError", "OperatorExportTypes", "TrainingMode", "export", "is_in_onnx_export"]
 
-_DEFAULT_OPSET, _LEAST_OPSET, _MOST_OPSET = 18, 18, 23
+_DEFAULT_OPSET, _LEAST_OPSET, _MOST_OPSET = 20, 18, 23
 _state = threading.local()
 
 
@@ -90,7 +90,7 @@ def export(
     Args:
         args: the arguments, in a tuple, whose last part may be a dict of arguments by name if kwargs is not given.
         f: a path, or with dynamo=False also a file; None with dynamo=True to have the ONNXProgram alone.
-        opset_version: 18 to 23.
+        opset_version: 18 to 23; by default 20, as in torch 2.13.
         dynamo: False: the module's mode is evaluation for the export, weights are in the file, nothing is returned.
         external_data: with dynamo, weights go to another file, `f` with ".data" at its end.
         verify: compare with ONNX Runtime (package onnxruntime).
