@@ -4,6 +4,7 @@ import copy
 import functools
 import inspect
 import sys
+import types
 import warnings
 from collections import OrderedDict, defaultdict
 from dataclasses import dataclass, field
@@ -278,12 +279,6 @@ class Asks(nn.Module):
         return torch.sin(x) * self.weight * count * (2 if sys.getrecursionlimit() > 2000 else 1)
 
 
-@pytest.mark.xfail(
-    sys.version_info >= (3, 13),
-    reason="there inspect reads a name that os has as well (replace), which the walk takes for a use of it",
-    raises=RuntimeError,
-    strict=False,
-)
 def test_a_signature_may_be_asked_for():
     module, x, limit = Asks(), torch.ones(5, 4), sys.getrecursionlimit()
     compiled = torch.compile(module, fullgraph=True)
@@ -293,3 +288,20 @@ def test_a_signature_may_be_asked_for():
             torch.testing.assert_close(compiled(x), module(x))
     finally:
         sys.setrecursionlimit(limit)
+
+
+PLACE = "settings_of_this_{}"
+
+
+def test_a_module_that_is_found_by_a_computed_name(monkeypatch):
+    module = types.ModuleType(PLACE.format("test"))
+    module.__file__, module.scale = __file__, 2.0
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    def step(x):
+        return torch.sin(x) * sys.modules[PLACE.format("test")].scale
+
+    compiled, x = torch.compile(step, fullgraph=True), torch.ones(5, 4)
+    for scale in (2.0, 2.0, 2.0, 3.0, 3.0, 3.0):
+        module.scale = scale
+        torch.testing.assert_close(compiled(x), step(x))

@@ -33,6 +33,26 @@ PROGRAMS = {
         assert x[0] == part[0] and type(part) is Plain
         """
     ),
+    "einsum is told with its operands one by one": (
+        """
+        told = []
+
+        class Tells(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                told.append((func, args))
+                return super().__torch_function__(func, types, args, kwargs or {})
+
+        a, b = torch.ones(2, 3).as_subclass(Tells), torch.ones(3, 4)
+        for given in (("ij,jk->ik", a, b), ("ij,jk->ik", [a, b]), ("ij,jk->ik", (a, b)), (a, [8, 9], b, [9, 10], [8, 10])):
+            told.clear()
+            found = torch.einsum(*given)
+            (func, (equation, *operands)), *rest = told
+            assert func is torch.einsum and operands[0] is a and operands[1] is b and len(operands) == 2 and not rest
+            assert type(found) is Tells
+            assert torch.equal(torch.einsum(equation, torch.ones(2, 3), b), torch.full((2, 4), 3.0))
+        """
+    ),
     "gradients go through a subclass": (
         """
         class Plain(torch.Tensor):

@@ -1,6 +1,7 @@
 """torch.onnx.export: its options, its files, and what cannot be exported."""
 
 import io
+import math
 import sys
 
 import pytest
@@ -107,15 +108,123 @@ def test_while_an_export_runs(onnx):
         def forward(self, x):
             return x + 1 if torch.onnx.is_in_onnx_export() else x + 2
 
-    program = torch.onnx.export(Asks(), (torch.ones(1),))
+    class Exports(Asks):
+        def forward(self, x):
+            torch.onnx.export(nn.ReLU(), (torch.ones(1),))
+            return super().forward(x)
+
+    torch.onnx.export(nn.ReLU(), (torch.ones(1),))
+    program = torch.onnx.export(Exports(), (torch.ones(1),))
     assert 1.0 in [onnx.numpy_helper.to_array(w).item() for w in program.model_proto.graph.initializer]
     assert not torch.onnx.is_in_onnx_export()
+
+
+def test_names_of_axes(onnx):
+    def sizes(**options):
+        file = io.BytesIO()
+        torch.onnx.export(
+            nn.ReLU(), torch.ones(2, 3), file, dynamo=False, input_names=["x"], output_names=["y"], **options
+        )
+        graph = onnx.load_from_string(file.getvalue()).graph
+        return [
+            [d.dim_param or d.dim_value for d in v.type.tensor_type.shape.dim] for v in (*graph.input, *graph.output)
+        ]
+
+    assert sizes(dynamic_axes={"x": {-1: "n"}, "y": {-1: "m"}}) == [[2, "n"], [2, "m"]]
+    assert sizes(dynamic_axes={"x": [0, 1], "y": [0]}) == [
+        ["x_dynamic_axes_1", "x_dynamic_axes_2"],
+        ["y_dynamic_axes_1", "x_dynamic_axes_2"],
+    ]
+    with pytest.warns(UserWarning, match="Provided key z for dynamic axes is not a valid input/output name"):
+        assert sizes(dynamic_axes={"z": {0: "n"}}) == [[2, 3], [2, 3]]
+    with pytest.raises(ValueError, match="x has 2 dimensions, of which 2 is to change"):
+        sizes(dynamic_axes={"x": {2: "n"}})
+
+
+OF_THE_EXAMPLE = {
+    "a number": lambda x: x * int(x.size(0)),
+    "a root": lambda x: x / math.sqrt(x.size(0)),
+    "a branch": lambda x: x * 2 if x.size(0) > 2 else x,
+    "a loop": lambda x: torch.stack([row * 2 for row in x]),
+    "parts": lambda x: torch.cat(x.split(2)),
+    "a tensor of sizes": lambda x: x * torch.tensor([x.size(0), 1]),
+    "a length": lambda x: x * len(x),
+}
+
+
+@pytest.mark.parametrize("name", OF_THE_EXAMPLE)
+@pytest.mark.parametrize("dynamo", [True, False])
+def test_what_holds_for_the_size_of_the_example_alone(onnx, name, dynamo):
+    class Model(nn.Module):
+        def forward(self, x):
+            return OF_THE_EXAMPLE[name](x)
+
+    changes = {"dynamic_shapes": ({0: "n"},)} if dynamo else {"dynamic_axes": {"x": {0: "n"}}}
+    with pytest.raises(torch.onnx.OnnxExporterError, match="does not give what the module gives"):
+        torch.onnx.export(Model(), torch.ones(4, 2), io.BytesIO() if not dynamo else None, dynamo=dynamo, **changes)
+    with pytest.raises(RuntimeError, match=r"sizes that may change \(n\)"):
+        torch.export.export(Model(), (torch.ones(4, 2),), dynamic_shapes=({0: torch.export.Dim("n")},))
+    torch.onnx.export(Model(), torch.ones(4, 2))
+
+
+def test_sizes_that_the_module_does_not_take(onnx):
+    with pytest.warns(UserWarning, match=r"may change \(n\) are not checked"):
+        torch.onnx.export(nn.Linear(3, 2), torch.ones(2, 3), dynamic_shapes=({1: "n"},))
+
+
+OF_THE_DATA = {
+    "item": lambda x: x * x.sum().item(),
+    "branch": lambda x: x * 2 if x.sum() > 0 else x,
+    "list": lambda x: x * torch.tensor(x[0].tolist()),
+    "array": lambda x: x * torch.from_numpy(x.numpy()),
+    "in a part": lambda x: x * float(nn.functional.relu(x).max()),
+}
+
+
+@pytest.mark.parametrize("name", OF_THE_DATA)
+def test_values_that_python_reads(onnx, name):
+    class Model(nn.Module):
+        def forward(self, x):
+            return OF_THE_DATA[name](x)
+
+    with pytest.raises(torch.onnx.OnnxExporterError, match=r"test_exporting.py:\d+: the program reads values"):
+        torch.onnx.export(Model(), torch.ones(4, 2))
+    with pytest.raises(RuntimeError, match="Could not guard on data-dependent expression"):
+        torch.export.export(Model(), (torch.ones(4, 2),))
+    with pytest.warns(torch.jit.TracerWarning):
+        torch.onnx.export(Model(), torch.ones(4, 2), io.BytesIO(), dynamo=False)
+
+
+def test_values_of_parameters_may_be_read(onnx):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.tensor(3.0))
+
+        def forward(self, x):
+            return x * self.scale.item() if self.scale > 1 else x
+
+    assert torch.export.export(Model(), (torch.ones(2),)).module()(torch.ones(2)).tolist() == [3.0, 3.0]
+    torch.onnx.export(Model(), torch.ones(2))
+
+
+def test_running_averages_stay_what_they_were(onnx):
+    model = nn.BatchNorm1d(2).train()
+    torch.export.export(model, (torch.ones(3, 2),), dynamic_shapes=({0: torch.export.Dim("n")},))
+    once = nn.BatchNorm1d(2).train()
+    once(torch.ones(3, 2))
+    assert torch.equal(model.running_mean, once.running_mean) and model.num_batches_tracked == 1
 
 
 REFUSED = {
     "fft": (lambda x: torch.fft.fft(x), "fft_fft"),
     "random": (lambda x: x + torch.rand(2), "draws random numbers"),
     "training": (lambda x: nn.functional.dropout(x, 0.5, True), "call model.eval"),
+    "an option": (lambda x: torch.tril(x[:, None], x.long()[0]), "depends on the inputs|cannot be"),
+    "the places of maxima": (
+        lambda x: nn.functional.adaptive_max_pool1d(x[None, None], 1, return_indices=True)[1] + 0,
+        "places",
+    ),
     "another view": (lambda x: (lambda y: (y.view(-1), y.add_(1))[0] + y)(x + 0), "used later"),
 }
 
@@ -136,11 +245,16 @@ def test_what_cannot_be_exported_names_the_line(onnx, name):
 
 def test_options_that_are_refused(onnx):
     model, args = nn.Linear(1, 1), (torch.ones(1, 1),)
+    assert torch.onnx.export(model, args).model_proto.opset_import[0].version == 20
     with pytest.raises(NotImplementedError, match="report"):
         torch.onnx.export(model, args, report=True)
     with pytest.raises(ValueError, match="Unsupported ONNX opset version: 99"):
         torch.onnx.export(model, args, opset_version=99)
     with pytest.warns(UserWarning, match="written for opset 18"):
         torch.onnx.export(model, args, opset_version=11)
+    with pytest.raises(ValueError, match="is no Dim, name, int or None"):
+        torch.onnx.export(model, args, dynamic_shapes=({0: 1.5},))
+    with pytest.raises(ValueError, match="has 2 entries, for the arguments"):
+        torch.onnx.export(model, args, dynamic_shapes=({0: "n"}, None))
     with pytest.raises(ValueError, match=r"names .*'nothing'"):
         torch.onnx.export(model, args, dynamic_shapes={"nothing": {0: "n"}})

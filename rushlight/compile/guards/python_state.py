@@ -13,16 +13,17 @@ import builtins
 import gc
 import sys
 from abc import get_cache_token
-from collections import deque
+from collections import deque, namedtuple
 from collections.abc import Iterator
 from functools import lru_cache, partial
-from operator import attrgetter, methodcaller
+from operator import attrgetter, itemgetter, methodcaller
 from types import (
     BuiltinFunctionType,
     CellType,
     ClassMethodDescriptorType,
     CodeType,
     FunctionType,
+    GenericAlias,
     GetSetDescriptorType,
     MappingProxyType,
     MemberDescriptorType,
@@ -30,6 +31,7 @@ from types import (
     MethodType,
     MethodWrapperType,
     ModuleType,
+    UnionType,
     WrapperDescriptorType,
 )
 from typing import Any
@@ -43,7 +45,7 @@ from ...core.tensor.tensor import Tensor
 from .checks import MISSING, PLAIN, Cell, Check, Content, Entries, Facts, Function, Items, Kind, Order, Reading, is_same
 from .containers import copied, getter, items_of, iterated, same_items
 from .pure_calls import SETTINGS, called_name, is_pure
-from .python_trace import Reads, is_ours
+from .python_trace import Reads, is_ours, is_users_module
 
 OURS = (*own_code.MODULES, "torch.", "torchvision.")  # under the alias our classes name torch's modules as their own
 HOOKS = (
@@ -69,12 +71,13 @@ _CONTAINERS = (list, dict, set, deque, bytearray, array.array, np.ndarray)
 _FIXED = (
     *PLAIN, np.generic, np.dtype, np.ufunc, range, slice, frozenset, BaseException, GetSetDescriptorType, CodeType, ClassMethodDescriptorType,
     MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType, type(Ellipsis), type(NotImplemented),
+    itemgetter, GenericAlias, UnionType, type(namedtuple("_", "field").field),
 )  # fmt: skip
 _FIXED_NAMES = frozenset(
     """
     datetime.date datetime.datetime datetime.time datetime.timedelta datetime.timezone decimal.Decimal fractions.Fraction
-    re.Pattern uuid.UUID types.GenericAlias types.UnionType builtins.object pathlib.PosixPath builtins.TypeVar
-    typing.TypeVar typing.NewType operator.itemgetter _collections._tuplegetter
+    re.Pattern uuid.UUID builtins.object pathlib.PosixPath pathlib._local.PosixPath pathlib.WindowsPath
+    pathlib._local.WindowsPath typing.TypeVar typing.NewType
     numpy._ArrayFunctionDispatcher
     """.split()  # noqa: SIM905
 )
@@ -444,6 +447,8 @@ class PythonState:
                 return []
             self._check(Content(o, f"the values of {where or 'a NumPy array'}"), id(o))
             return [(v, where) for v in o.ravel().tolist() if not isinstance(v, PLAIN)] if o.dtype.hasobject else []
+        if o is sys.modules:
+            return self._loaded_modules()
         if not isinstance(o, array.array):
             self._kept.append((o, copied(o)))
         if isinstance(o, dict):
@@ -453,6 +458,16 @@ class PythonState:
             return [(v, where) for v in iterated(o) if not isinstance(v, PLAIN)]
         self._check(Content(o, f"what is in {where or 'a ' + type(o).__name__}"), id(o))
         return [(v, where) for v in iterated(o) if not isinstance(v, PLAIN)] if isinstance(o, set) else []
+
+    def _loaded_modules(self) -> list[tuple]:
+        """Of `sys.modules` what the code names, and where it computes a name the user's own modules.
+
+        A name of a library's module that is computed, as `inspect` does for the module of a function, leads to code that
+        stays what it is; that other modules have functions of some name says nothing.
+        """
+        found = self._entries(sys.modules, self._keys & sys.modules.keys(), "the module {!r}")
+        own = [m for m in list(sys.modules.values()) if is_users_module(m)] if self._any_key else []
+        return found + [(module, "") for module in own]
 
     def _group_keys(self, table: dict) -> set:
         """Of an optimizer's group only what the function names: its options may be inputs of the program."""

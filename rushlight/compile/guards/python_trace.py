@@ -154,6 +154,12 @@ def _is_standard(code: CodeType) -> bool:
     return _is_library(code.co_filename)
 
 
+def is_users_module(module: Any) -> bool:
+    """Whether a module comes from a file of the user's."""
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and not _is_library(file) and not file.startswith(own_code.FILES)
+
+
 class Trace:
     """A context in which the Python that runs for the user is noted, and refused where it calls what is not pure."""
 

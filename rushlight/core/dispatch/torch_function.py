@@ -178,8 +178,11 @@ def overloaded_args(args: tuple, kwargs: dict) -> list[Any]:
 
 
 def _asking(shown: Callable, plain: Callable) -> Callable[[tuple, dict], Any]:
+    arranged = shown.__dict__.get("arguments_as_told") if isinstance(shown, FunctionType) else None
+
     def call(args: tuple, kwargs: dict) -> Any:
         if not _local.off or _local.modes:
+            args = args if arranged is None else arranged(args)
             found = [] if _local.off else overloaded_args(args, kwargs)
             if found or _local.modes:
                 return ask(shown, found, args, kwargs)

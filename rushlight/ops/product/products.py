@@ -420,6 +420,18 @@ def _sublists(args):
     return operands, f"{equation}->{text(args[-1])}" if len(args) % 2 else equation
 
 
+def _equation_first(args):
+    """The arguments of `einsum` as (equation, operand, operand, ...), in whichever form they were given."""
+    if len(args) < 2:
+        return args
+    if isinstance(args[1], (list, tuple)) and not isinstance(args[0], str):
+        operands, equation = _sublists(args)
+        return equation, *operands
+    if len(args) == 2 and isinstance(args[1], (list, tuple)):
+        return args[0], *args[1]
+    return args
+
+
 @composite()
 def einsum(*args):
     """Products of tensors summed over the indices that the result lacks, as `equation` names them.
@@ -441,12 +453,7 @@ def einsum(*args):
             "subscripts "
             "list"
         )
-    if isinstance(args[0], Tensor):
-        operands, equation = _sublists(args)
-    else:
-        equation, operands = args[0], args[1:]
-        if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-            operands = operands[0]
+    equation, *operands = _equation_first(args)
     for i, t in enumerate(operands):
         if not isinstance(t, Tensor):
             raise argument_type("einsum", "tensors", i + 2, t)
@@ -461,6 +468,9 @@ def einsum(*args):
     t, here = _reduce(t, here, labels.result)
     order = [here.index(x) for x in labels.result]
     return t if order == [*range(len(order))] and (summed or len(operands) > 1) else t.permute(order)
+
+
+einsum.arguments_as_told = _equation_first  # to classes with __torch_function__
 
 
 # ---------------------------------------------------------------------------------------------- vectors in space

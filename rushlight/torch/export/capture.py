@@ -20,7 +20,7 @@ from ..jit.ir.inlining import inlined
 from ..jit.recording.trace_check import TracerWarning
 from ..jit.recording.tracing import trace
 
-__all__ = ["Captured", "capture"]
+__all__ = ["Captured", "ReadsData", "bound", "capture", "flat_target"]
 
 
 class _Flat(Module):
@@ -45,11 +45,17 @@ class _Flat(Module):
         return found
 
 
+class ReadsData(RuntimeError):
+    """Python reads elements that depend on the inputs."""
+
+
 class Captured(NamedTuple):
     """A graph, and how the arguments and results of the module are nested.
 
-    names: of the tensors among the arguments; parameters: of the arguments by place; arguments, results: (leaves, structure), in which tensors are the
-    example's; traced: the program, a module whose attribute `model` is the program of the exported module.
+    names: of the tensors among the arguments; parameters: of the arguments by place; arguments, results: (leaves,
+    structure), in which tensors are the example's; traced: the program, a module whose attribute `model` is the program
+    of the exported module; target: what was captured, None in a program from a file; python_reads: where Python read
+    sizes, as "file:3".
     """
 
     graph: Graph
@@ -59,27 +65,69 @@ class Captured(NamedTuple):
     inputs: list[Tensor]
     arguments: tuple[list[Any], Any]
     results: tuple[list[Any], Any]
+    target: Any = None
+    python_reads: tuple[str, ...] = ()
 
 
-def capture(target: Callable, args: tuple, kwargs: Mapping[str, Any]) -> Captured:
-    """Run `target` once and record it. Raises NotImplementedError, with its name, for what no graph has."""
+def capture(target: Callable, args: tuple, kwargs: Mapping[str, Any], reads_data: bool = False) -> Captured:
+    """Run `target` once and record it.
+
+    reads_data: where Python reads what was computed from the inputs' elements, which the graph then has as it was for the
+    example, there is a TracerWarning; else ReadsData. Raises NotImplementedError, with its name, for what no graph
+    has.
+    """
     leaves, structure = pytree.tree_flatten((tuple(args), dict(kwargs)))
     inputs = [leaf.detach().clone() for leaf in leaves if isinstance(leaf, Tensor)]
     flat = _Flat(target, leaves, structure)
     flat.training = getattr(target, "training", False)
-    with warnings.catch_warnings(), no_grad():
-        warnings.simplefilter("ignore", TracerWarning)
+    with warnings.catch_warnings(record=True) as seen, no_grad():
+        warnings.simplefilter("always")
         traced = trace(flat, tuple(inputs), check_trace=False, strict=False)
+    reads = _sift(seen, reads_data)
     usual = _parameters(target, len(args))
     graph = inlined(traced._forward, traced)  # type: ignore[arg-type]
-    return Captured(graph, traced, _names(usual, args, kwargs), usual, inputs, (leaves, structure), flat.results)
+    names = _names(usual, args, kwargs)
+    return Captured(graph, traced, names, usual, inputs, (leaves, structure), flat.results, target, reads)
+
+
+def _sift(seen: list[warnings.WarningMessage], reads_data: bool) -> tuple[str, ...]:
+    """Where Python read sizes. Other warnings are given, or raised."""
+    sizes = []
+    for warning in seen:
+        message, place = warning.message, f"{warning.filename}:{warning.lineno}"
+        if isinstance(message, TracerWarning) and not message.of_data:
+            sizes.append(place)
+        elif isinstance(message, TracerWarning) and not reads_data:
+            raise ReadsData(
+                f"{place}: the program reads values that depend on the elements of its inputs, and what is exported would "
+                f"repeat the example's (Could not guard on data-dependent expression): {message}"
+            )
+        else:
+            warnings.warn_explicit(message, warning.category, warning.filename, warning.lineno)
+    return tuple(dict.fromkeys(sizes))
+
+
+def flat_target(captured: Captured) -> Callable[..., tuple]:
+    """What was captured, for tensors alone, with tensors alone as its results."""
+    return _Flat(captured.target, *captured.arguments)
+
+
+def bound(target: Callable, args: tuple, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments by the names of their parameters; those of `*args` in a tuple, those of `**kwargs` in a dict."""
+    try:
+        return inspect.signature(_called(target)).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        return dict(zip(_parameters(target, len(args)), args, strict=True)) | dict(kwargs)
+
+
+def _called(target: Callable) -> Callable:
+    return target.forward if isinstance(target, Module) else target
 
 
 def _parameters(target: Callable, count: int) -> list[str]:
     """The names of the parameters for `count` arguments by place."""
-    forward = target.forward if isinstance(target, Module) else target
     try:
-        parameters = list(inspect.signature(forward).parameters.values())
+        parameters = list(inspect.signature(_called(target)).parameters.values())
     except (TypeError, ValueError):
         parameters = []
     usual = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

@@ -7,9 +7,9 @@ from typing import Any
 
 from ...core.tensor.tensor import Tensor
 from ...utils import _pytree as pytree
-from .capture import Captured
+from .capture import Captured, bound
 
-__all__ = ["Dim", "dims", "dynamic_sizes"]
+__all__ = ["Dim", "dims", "dynamic_sizes", "named_axes"]
 
 
 class _Hint:
@@ -45,44 +45,58 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
 
 
 def dynamic_sizes(captured: Captured, shapes: Any, axes: Mapping[str, Any] | None, names: list[str]) -> dict:
-    """{place of the input: {dimension: name}} of what may change."""
+    """{place of the input: {dimension: name}} of what may change; dimensions count from the front."""
     if axes and shapes:
         raise ValueError("dynamic_shapes and dynamic_axes cannot both be given")
     if axes:
-        found = {}
-        for i, name in enumerate(names):
-            given = axes.get(name) or {}
-            if not isinstance(given, Mapping):
-                given = {int(d): f"{name}_dynamic_axes_{k + 1}" for k, d in enumerate(given)}
-            if given:
-                found[i] = dict(given)
-        return found
-    return _of_shapes(captured, shapes) if shapes else {}
+        found = {i: named_axes(name, axes.get(name)) for i, name in enumerate(names)}
+    else:
+        found = _of_shapes(captured, shapes) if shapes else {}
+    return {i: _from_the_front(names[i], captured.inputs[i], sizes) for i, sizes in found.items() if sizes}
 
 
-def _of_shapes(captured: Captured, shapes: Any) -> dict:
+def named_axes(name: str, given: Any) -> dict[int, str]:
+    """An entry of `dynamic_axes`, {dimension: name} or [dimensions], as the former."""
+    if isinstance(given, Mapping):
+        return {int(d): str(text) for d, text in given.items()}
+    return {int(d): f"{name}_dynamic_axes_{k + 1}" for k, d in enumerate(given or ())}
+
+
+def _from_the_front(name: str, t: Tensor, sizes: dict[int, str]) -> dict[int, str]:
+    for d in sizes:
+        if not -t.ndim <= d < t.ndim:
+            raise ValueError(f"{name} has {t.ndim} dimensions, of which {d} is to change")
+    return {d % t.ndim: text for d, text in sizes.items()}
+
+
+def _of_shapes(captured: Captured, shapes: Any) -> dict[int, dict[int, str]]:
     leaves, structure = captured.arguments
-    args, kwargs = pytree.tree_unflatten(leaves, structure)
-    found: list[dict[int, str]] = []
+    tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    count = iter(range(len(tensors)))
+    places = [_Place(next(count)) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    named = bound(captured.target, *pytree.tree_unflatten(places, structure))
+    found: dict[int, dict[int, str]] = {}
     if isinstance(shapes, Mapping):
-        parameters = captured.parameters
-        named = dict(zip(parameters, args, strict=False)) | dict(kwargs)
         unknown = set(shapes) - set(named)
         if unknown:
             raise ValueError(f"dynamic_shapes names {sorted(unknown)}, and the arguments are {sorted(named)}")
-        for name, value in named.items():
-            _walk(value, shapes.get(name), name, found)
-    else:
-        for i, (value, shape) in enumerate(zip((*args, *kwargs.values()), shapes, strict=True)):
-            _walk(value, shape, f"args_{i}", found)
-    return {i: sizes for i, sizes in enumerate(found) if sizes}
+        shapes = [shapes.get(name) for name in named]
+    elif len(shapes) != len(named):
+        raise ValueError(f"dynamic_shapes has {len(shapes)} entries, for the arguments {list(named)}")
+    for (name, value), shape in zip(named.items(), shapes, strict=True):
+        _walk(value, shape, name, found)
+    return found
 
 
-def _walk(value: Any, shape: Any, path: str, found: list[dict[int, str]]) -> None:
+class _Place(int):
+    """A tensor among the arguments: how many come before it."""
+
+
+def _walk(value: Any, shape: Any, path: str, found: dict[int, dict[int, str]]) -> None:
     """Add the changing sizes of each tensor in `value`."""
-    if isinstance(value, Tensor):
+    if isinstance(value, _Place):
         items = shape.items() if isinstance(shape, Mapping) else enumerate(shape or ())
-        found.append({int(i): _name(d, path, i) for i, d in items if _may_change(d)})
+        found[int(value)] = {int(i): _name(d, path, i) for i, d in items if _may_change(d, path)}
     elif isinstance(value, Mapping):
         for key, part in value.items():
             _walk(part, None if shape is None else shape.get(key), f"{path}_{key}", found)
@@ -91,8 +105,12 @@ def _walk(value: Any, shape: Any, path: str, found: list[dict[int, str]]) -> Non
             _walk(part, None if shape is None else shape[i], f"{path}_{i}", found)
 
 
-def _may_change(dim: Any) -> bool:
-    return not (dim is None or dim is Dim.STATIC or isinstance(dim, int))
+def _may_change(dim: Any, path: str) -> bool:
+    if isinstance(dim, (str, Dim)) or dim in (Dim.AUTO, Dim.DYNAMIC):
+        return True
+    if dim is None or dim is Dim.STATIC or isinstance(dim, int):
+        return False
+    raise ValueError(f"dynamic_shapes of {path}: {dim!r} is no Dim, name, int or None")
 
 
 def _name(dim: Any, path: str, place: Any) -> str:

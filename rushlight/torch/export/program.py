@@ -21,6 +21,7 @@ from ..jit.ir.inlining import inlined
 from ..jit.ir.printing import GraphView
 from .capture import Captured, capture
 from .dims import Dim, dynamic_sizes
+from .other_sizes import find_other_inputs
 
 __all__ = ["ExportedProgram", "export", "load", "save"]
 
@@ -183,7 +184,8 @@ def export(
     or a tuple with a dict for each argument; others must be the example's, which `module()` checks.
 
     Raises ValueError for arguments in no tuple and names that are no arguments; NotImplementedError,
-    with its name, for an operator that no program has.
+    with its name, for an operator that no program has; RuntimeError where the module's Python reads elements that depend
+    on the inputs, or sizes that may change, so that the program would hold for the example alone.
     """
     if not isinstance(mod, Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
@@ -193,6 +195,7 @@ def export(
         raise NotImplementedError("torch.export.export(preserve_module_call_signature=...) is not implemented")
     captured = capture(mod, args, kwargs or {})
     sizes = dynamic_sizes(captured, dynamic_shapes, None, captured.names)
+    find_other_inputs(captured, sizes)
     return ExportedProgram(captured, sizes, _ranges(dynamic_shapes))
 
 

@@ -12,15 +12,17 @@ from typing import Any
 from ...core.tensor.tensor import Tensor
 from ...nn.modules.module import Module
 from ...testing import assert_close
-from ..export.capture import Captured, capture
-from ..export.dims import dynamic_sizes
-from .graph import Builder, CannotExport, Item, onnx_type
+from ..export.capture import Captured, ReadsData, capture
+from ..export.dims import dynamic_sizes, named_axes
+from ..export.other_sizes import GraphOfTheExample, find_other_inputs
+from ..jit.recording.describe import warn_user
+from .graph import UNKNOWN, Builder, CannotExport, Item, onnx_type
 from .program import ONNXProgram
 from .walk import Walker
 
 __all__ = ["OnnxExporterError", "OperatorExportTypes", "TrainingMode", "export", "is_in_onnx_export"]
 
-_DEFAULT_OPSET, _LEAST_OPSET, _MOST_OPSET = 18, 18, 23
+_DEFAULT_OPSET, _LEAST_OPSET, _MOST_OPSET = 20, 18, 23
 _state = threading.local()
 
 
@@ -88,10 +90,12 @@ def export(
     Args:
         args: the arguments, in a tuple, whose last part may be a dict of arguments by name if kwargs is not given.
         f: a path, or with dynamo=False also a file; None with dynamo=True to have the ONNXProgram alone.
-        opset_version: 18 to 23.
+        opset_version: 18 to 23; by default 20, as in torch 2.13.
         dynamo: False: the module's mode is evaluation for the export, weights are in the file, nothing is returned.
         external_data: with dynamo, weights go to another file, `f` with ".data" at its end.
         verify: compare with ONNX Runtime (package onnxruntime).
+
+    Where sizes may change, the module runs a second time for others, and what was recorded must give the same.
 
     Raises ModuleNotFoundError without the package onnx; OnnxExporterError, with the line of Python, for what has no ONNX
     form; NotImplementedError for options that are not implemented.
@@ -112,12 +116,14 @@ def export(
     if kwargs is None and args and isinstance(args[-1], dict) and not dynamo:
         args, kwargs = args[:-1], args[-1]
     exported = model if hasattr(model, "_captured") else None  # an ExportedProgram
-    with _exporting(model, training if not dynamo else TrainingMode.PRESERVE):
-        captured = exported._captured if exported else capture(model, args, kwargs or {})
+    with _exporting(model, training if not dynamo else TrainingMode.PRESERVE), _failures():
+        captured = exported._captured if exported else capture(model, args, kwargs or {}, reads_data=not dynamo)
         inputs = list(input_names or [])
         names = [inputs[i] if i < len(inputs) else name for i, name in enumerate(captured.names)]
+        _warn_of_names(dynamic_axes or {}, names, output_names or [])
         sizes = exported._sizes if exported else dynamic_sizes(captured, dynamic_shapes, dynamic_axes, names)
-        proto = _model(captured, names, list(output_names or []), sizes, opset, dynamic_axes or {})
+        others = find_other_inputs(captured, sizes)
+        proto = _model(captured, names, list(output_names or []), sizes, others, opset, dynamic_axes or {})
     program = ONNXProgram(proto, captured, exported)
     if verify:
         _verify(program, captured)
@@ -169,48 +175,65 @@ def _exporting(model: Any, training: Any) -> Iterator[None]:
     modes = [(m, m.training) for m in model.modules()] if isinstance(model, Module) else []
     if modes and training != TrainingMode.PRESERVE:
         model.train(training == TrainingMode.TRAINING)
-    _state.exporting = True
+    outer, _state.exporting = is_in_onnx_export(), True
     try:
         yield
     finally:
-        _state.exporting = False
+        _state.exporting = outer
         for module, mode in modes:
             module.training = mode
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """What cannot be exported, as the exporter's error."""
+    try:
+        yield
+    except (CannotExport, GraphOfTheExample, ReadsData) as error:
+        raise OnnxExporterError(f"torch.onnx.export: {error}") from None
+
+
+def _warn_of_names(axes: Mapping[str, Any], inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    for name in axes:
+        if name not in inputs and name not in outputs:
+            warn_user(f"Provided key {name} for dynamic axes is not a valid input/output name", UserWarning)
 
 
 # ------------------------------------------------------------------------------------------ the model
 
 
 def _model(
-    captured: Captured, names: list[str], output_names: list[str], sizes: dict, opset: int, axes: Mapping[str, Any]
+    captured: Captured,
+    names: list[str],
+    output_names: list[str],
+    sizes: dict,
+    others: list[Tensor] | None,
+    opset: int,
+    axes: Mapping[str, Any],
 ) -> Any:
     import onnx
 
-    g = Builder(opset, dynamic=bool(sizes))
+    g = Builder(opset)
     names = [g.unique(name) for name in names]
     wanted = [g.unique(name) for name in output_names]
-    items = [Item(t, name) for t, name in zip(captured.inputs, names, strict=True)]
-    try:
-        results = Walker(g, captured.graph, captured.traced).run(items)
-        g.place = ""
-        outputs = _outputs(g, results, wanted, names)
-        inputs = [_info(n, t, sizes.get(i, {})) for i, (n, t) in enumerate(zip(names, captured.inputs, strict=True))]
-        shown = [_info(n, r.value, _named(axes.get(n)) if sizes else {}) for n, r in zip(outputs, results, strict=True)]
-    except CannotExport as error:
-        raise OnnxExporterError(f"torch.onnx.export: {error}") from None
+    known = others or ([UNKNOWN] * len(names) if sizes else captured.inputs)
+    items = [Item(t, name, other=other) for t, name, other in zip(captured.inputs, names, known, strict=True)]
+    for item in items:
+        item.of_data = True
+    results = Walker(g, captured.graph, captured.traced).run(items)
+    g.place = ""
+    outputs = _outputs(g, results, wanted, names)
+    inputs = [_info(n, t, sizes.get(i, {})) for i, (n, t) in enumerate(zip(names, captured.inputs, strict=True))]
+    shown = [_info(n, r.value, named_axes(n, axes.get(n))) for n, r in zip(outputs, results, strict=True)]
     used = {name for node in g.nodes for name in node.input}
     kept = [proto for name, proto in g.constants.items() if name in used]
     graph = onnx.helper.make_graph(g.nodes, "main_graph", inputs, shown, kept)
     opsets = [onnx.helper.make_opsetid("", opset)]
     version = onnx.helper.find_min_ir_version_for(opsets)
     model = onnx.helper.make_model(graph, opset_imports=opsets, producer_name="rushlight", ir_version=version)
-    if sizes:
+    if any(not r.fixes_shape for r in results):
         _infer_output_sizes(model, axes)
     return model
-
-
-def _named(axes: Any) -> dict[int, str]:
-    return dict(axes) if isinstance(axes, Mapping) else {int(i): f"dim_{i}" for i in axes or ()}
 
 
 def _info(name: str, value: Tensor, sizes: dict[int, str]) -> Any:
@@ -218,7 +241,7 @@ def _info(name: str, value: Tensor, sizes: dict[int, str]) -> Any:
 
     n = value.ndim
     named = {i % n: text for i, text in sizes.items()} if n else {}
-    shape = [named.get(i, size) for i, size in enumerate(value.shape)]
+    shape = [named.get(i, int(size)) for i, size in enumerate(value.shape)]
     return onnx.helper.make_tensor_value_info(name, onnx_type(value.dtype), shape)
 
 
@@ -251,12 +274,13 @@ def _infer_output_sizes(model: Any, axes: Mapping[str, Any]) -> None:
         value.type.tensor_type.ClearField("shape")
     inferred = onnx.shape_inference.infer_shapes(shown, data_prop=True)
     for value, found in zip(model.graph.output, inferred.graph.output, strict=True):
-        given = _named(axes.get(value.name))
+        given = named_axes(value.name, axes.get(value.name))
         dims = value.type.tensor_type.shape.dim
         known = found.type.tensor_type.shape.dim
         for i, dim in enumerate(dims):
-            if i in given:
-                dim.dim_param = given[i]
+            text = given.get(i) or given.get(i - len(dims))
+            if text:
+                dim.dim_param = text
             elif len(known) == len(dims) and known[i].WhichOneof("value") == "dim_value":
                 dim.dim_value = known[i].dim_value
             elif len(known) == len(dims) and known[i].dim_param and not known[i].dim_param.startswith("unk__"):

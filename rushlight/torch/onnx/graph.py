@@ -9,7 +9,7 @@ from ... import ops
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor
 
-__all__ = ["Builder", "CannotExport", "Item", "onnx_type", "plain"]
+__all__ = ["UNKNOWN", "Builder", "CannotExport", "Item", "example", "onnx_type", "plain", "plain_other"]
 
 _TYPES = {
     dtypes.float32: "FLOAT",
@@ -33,27 +33,89 @@ class CannotExport(Exception):
 class Item:
     """A value of the traced graph. value: what it is for the example; name: in the ONNX graph, None for a constant.
 
-    A list's value has items. label: the path of a parameter or buffer in the module.
+    other: what it is for other sizes of the inputs (the same object where nothing can differ), UNKNOWN if that was not
+    computed. loose: whether sizes that are the same for both may differ for a third. of_data: whether it depends on
+    elements of the inputs. label: the path of a parameter or buffer in the module. A list's value has items.
     """
 
-    __slots__ = ("label", "name", "value")
+    __slots__ = ("label", "loose", "name", "of_data", "other", "value")
 
-    def __init__(self, value: Any, name: str | None = None, label: str = ""):
+    def __init__(self, value: Any, name: str | None = None, label: str = "", other: Any = None):
         self.value, self.name, self.label = value, name, label
+        self.loose = self.of_data = False
+        self.other: Any = value if name is None else UNKNOWN if other is None else other
 
     @property
     def is_constant(self) -> bool:
         """Whether it is the same for every input."""
-        if isinstance(self.value, (list, tuple)) and any(isinstance(part, Item) for part in self.value):
+        if self.has_items:
             return all(part.is_constant for part in self.value)
         return self.name is None
 
+    @property
+    def has_items(self) -> bool:
+        """Whether it is a list of items."""
+        return isinstance(self.value, (list, tuple)) and any(isinstance(part, Item) for part in self.value)
+
+    @property
+    def depends_on_data(self) -> bool:
+        """Whether it, or a part of it, depends on elements of the inputs."""
+        return any(part.depends_on_data for part in self.value) if self.has_items else self.of_data
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether it, or a part of it, is loose."""
+        return any(part.is_loose for part in self.value) if self.has_items else self.loose
+
+    def follows(self, *items: Item, other: Any = None) -> Item:
+        """Note that it was computed from other items, and what it is for other sizes (UNKNOWN by default)."""
+        if self.name is not None:
+            self.other = UNKNOWN if other is None else other
+            self.loose = any(item.is_loose for item in items)
+            self.of_data = any(item.depends_on_data for item in items)
+        return self
+
+    def agrees(self, dim: int) -> bool:
+        """Whether a tensor's size in a dimension is the same for both sizes of the inputs."""
+        return self.other is not UNKNOWN and self.value.shape[dim] == self.other.shape[dim]
+
+    def fixes(self, dim: int) -> bool:
+        """Whether a tensor's size in a dimension is the same for all inputs."""
+        return self.agrees(dim) and not self.loose
+
+    @property
+    def fixes_shape(self) -> bool:
+        """Whether a tensor's shape is the same for all inputs."""
+        return self.other is not UNKNOWN and self.value.shape == self.other.shape and not self.loose
+
+    def fixed_size(self, dim: int) -> int:
+        """A tensor's size in a dimension, which the model is made for; CannotExport where it may change."""
+        if not self.agrees(dim):
+            raise CannotExport(f"dimension {dim} of a tensor of shape {tuple(self.value.shape)} may change")
+        return self.value.shape[dim]
+
+
+UNKNOWN: Any = object()
+
+
+def example(item: Item) -> Any:
+    """The example's value, without items inside."""
+    return type(item.value)(example(part) for part in item.value) if item.has_items else item.value
+
 
 def plain(item: Item) -> Any:
-    """The example's value, without items inside."""
-    if isinstance(item.value, (list, tuple)) and any(isinstance(part, Item) for part in item.value):
-        return type(item.value)(plain(part) for part in item.value)
-    return item.value
+    """The value of an option, the same for every input. CannotExport for one that is not."""
+    if not item.is_constant:
+        raise CannotExport("an option that depends on the inputs")
+    return example(item)
+
+
+def plain_other(item: Item) -> Any:
+    """The same for the other sizes."""
+    if not item.has_items:
+        return item.other
+    parts = [plain_other(part) for part in item.value]
+    return UNKNOWN if any(part is UNKNOWN for part in parts) else type(item.value)(parts)
 
 
 def onnx_type(kind: dtypes.dtype) -> int:
@@ -66,10 +128,10 @@ def onnx_type(kind: dtypes.dtype) -> int:
 
 
 class Builder:
-    """The graph. dynamic: whether some sizes of the inputs may change."""
+    """The graph."""
 
-    def __init__(self, opset: int, dynamic: bool):
-        self.opset, self.dynamic = opset, dynamic
+    def __init__(self, opset: int):
+        self.opset = opset
         self.nodes: list[Any] = []
         self.constants: dict[str, Any] = {}  # name -> TensorProto
         self.labels: dict[str, Tensor] = {}
@@ -133,6 +195,8 @@ class Builder:
 
     def name(self, item: Item, kind: dtypes.dtype | None = None) -> str:
         """The name of a tensor or number, as a tensor of type `kind` (its own by default)."""
+        if item.name == "":
+            raise CannotExport("the places of the maxima of a pooling layer")
         if item.name is not None:
             own = item.value.dtype if isinstance(item.value, Tensor) else dtypes.int64
             return item.name if kind in (None, own) else self.cast(item.name, kind)
@@ -168,14 +232,14 @@ class Builder:
 
     def shape_of(self, item: Item) -> str:
         """The name of a tensor's shape."""
-        if item.is_constant or not self.dynamic:
+        if item.fixes_shape:
             return self.constant(list(item.value.shape))
         return self.emit("Shape", self.name(item))
 
     def size_of(self, item: Item, dim: int) -> str:
         """The name of one size, a 1-d tensor."""
         dim %= item.value.ndim
-        if item.is_constant or not self.dynamic:
+        if item.fixes(dim):
             return self.constant([item.value.shape[dim]])
         return self.emit("Shape", self.name(item), start=dim, end=dim + 1)
 

@@ -35,6 +35,7 @@ from ..ir.graph import (
 from ..ir.literals import code_of, exact_number_tensor
 from ..ir.python_function import PythonFunction
 from ..ir.schemas import element_of, is_list, named
+from .data_flow import is_of_data
 from .describe import caller_place, name_in_python, type_of_tensor
 
 __all__ = ["Builder", "Frame"]
@@ -241,6 +242,11 @@ class Builder:
             known = frame.exports[value] = Value(value.type, "", frame.parent)
             frame.call.outputs.append(known)
         return known
+
+    def is_of_data(self, t: Tensor) -> bool:
+        """Whether a tensor was computed from the elements of the inputs."""
+        entry = self.values.get(id(t))
+        return entry is not None and is_of_data(entry[1], self.root)
 
     # ------------------------------------------------------------------------------------------ nodes
 

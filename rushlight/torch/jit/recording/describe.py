@@ -53,7 +53,7 @@ def type_of_tensor(t: Tensor) -> Type:
     return Type("Tensor", detail=f"{NAMES_OF_TYPES[t.dtype]}({', '.join(sizes)})")
 
 
-def warn_user(text: str, category: type[Warning]) -> None:
+def warn_user(text: str | Warning, category: type[Warning]) -> None:
     """Warn at the innermost line that is not Rushlight's own."""
     frame, level = sys._getframe(1), 2
     while frame is not None and frame.f_code.co_filename.startswith(own_code.FILES):

@@ -192,16 +192,21 @@ _UPSAMPLED = {
 }  # fmt: skip
 
 
+def _scaled(size: Any, scale: float) -> Any:
+    """A size times a factor, cut to a whole number."""
+    return size * int(scale) if scale == int(scale) else (size * scale).floor().long()
+
+
 def _interpolate(tracer: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     given = _arguments(F.interpolate, args, kwargs)
     x, mode, size, scales = given["input"], given["mode"], given["size"], given["scale_factor"]
     n = x.dim() - 2
-    if mode not in _UPSAMPLED or given["recompute_scale_factor"]:
-        raise NotImplementedError(
-            f"torch.jit.trace: interpolate(mode={mode!r}, "
-            f"recompute_scale_factor={given['recompute_scale_factor']}) cannot be "
-            "recorded"
-        )
+    if scales is not None and (given["recompute_scale_factor"] or mode == "area"):
+        size, scales = [_scaled(x.size(i + 2), s) for i, s in enumerate(_spread(scales, n))], None
+    if mode == "area":
+        return tracer.operator(f"adaptive_avg_pool{n}d", x, list(_spread(size, n)))
+    if mode not in _UPSAMPLED:
+        return NotImplemented
     name = _UPSAMPLED[mode].format(n) + ("_aa" if given["antialias"] else "")
     size = None if size is None else list(_spread(size, n))
     scales = None if scales is None else [float(s) for s in _spread(scales, n)]
@@ -243,10 +248,7 @@ def _cdist(tracer: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) -> 
 
 
 def _einsum(tracer: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
-    equation, *tensors = args
-    if not isinstance(equation, str):
-        return NotImplemented
-    tensors = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    equation, *tensors = OPS["einsum"].arguments_as_told(args)
     return tracer.operator("einsum", equation, tensors, None)
 
 
@@ -258,6 +260,32 @@ def _unique(tracer: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) ->
     found = tracer.operator("_unique2", x, ordered, inverse, counts)
     wanted = (True, inverse, counts)
     return found[0] if not inverse and not counts else tuple(t for t, asked in zip(found, wanted, strict=True) if asked)
+
+
+def _embedding_bag(tracer: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """By the rows of the weight: bags of a matrix are its rows; others begin at their offsets."""
+    given = _arguments(F.embedding_bag, args, kwargs)
+    x, weight, offsets, mode = (given[name] for name in ("input", "weight", "offsets", "mode"))
+    scale, sparse = given["scale_grad_by_freq"], given["sparse"]
+    if given["padding_idx"] is not None or given["max_norm"] is not None or scale or sparse:
+        return NotImplemented
+    if x.dim() == 1 and given["include_last_offset"]:
+        offsets = offsets[:-1]
+    rows = F.embedding(x, weight)
+    if given["per_sample_weights"] is not None:
+        rows = rows * given["per_sample_weights"].unsqueeze(-1)
+    if x.dim() == 2:
+        return rows.amax(1) if mode == "max" else rows.sum(1) if mode == "sum" else rows.mean(1)
+    places = OPS["arange"](x.size(0), device=x.device).unsqueeze(1)
+    bags = (places >= offsets.unsqueeze(0)).sum(1) - 1
+    empty = rows.new_zeros((offsets.size(0), weight.size(1)))
+    if mode == "max":
+        return empty.scatter_reduce(0, bags.unsqueeze(1).expand_as(rows), rows, "amax", include_self=False)
+    total = empty.index_add(0, bags, rows)
+    if mode == "sum":
+        return total
+    counts = rows.new_zeros((offsets.size(0),)).index_add(0, bags, rows.new_ones((x.size(0),)))
+    return total / counts.clamp(min=1).unsqueeze(1)
 
 
 WAYS: dict[str, Way] = {
@@ -284,6 +312,7 @@ WAYS: dict[str, Way] = {
     "upsample": _interpolate,
     "grid_sample": _grid_sample,
     "affine_grid": _affine_grid,
+    "embedding_bag": _embedding_bag,
     "tensordot": _tensordot,
     "einsum": _einsum,
     "cdist": _cdist,

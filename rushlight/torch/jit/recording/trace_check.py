@@ -15,7 +15,12 @@ __all__ = ["TracerWarning", "TracingCheckError", "run"]
 
 
 class TracerWarning(Warning):
-    """What `torch.jit.trace` warns of: values that Python saw, and runs that differ."""
+    """What `torch.jit.trace` warns of: values that Python saw, and runs that differ.
+
+    of_data: whether Python saw elements of the inputs, or what was computed from them, and not only sizes.
+    """
+
+    of_data = False
 
     @staticmethod
     def ignore_lib_warnings() -> None:

@@ -22,6 +22,7 @@ from ....core.locks import lock
 from ....core.tensor.size import size_of, wrap_dim
 from ....core.tensor.tensor import Tensor
 from ....nn.modules.module import Module
+from ....utils._pytree import tree_leaves
 from ..ir import binding
 from ..ir.binding import Call
 from ..ir.class_names import ClassNames
@@ -194,7 +195,7 @@ class Tracer:
         if result is data:
             return result
         if name != "asarray":
-            self.warn(_MAKES.format(name))
+            self.warn(_MAKES.format(name), data)
         with self.off():
             self.build.record_data(result)
         return result
@@ -248,11 +249,11 @@ class Tracer:
     def read(self, t: Any, how: str) -> None:
         """A value leaves for Python."""
         if how in _READS and not _asked_by_own_code():
-            self.warn(f"Converting a tensor to a {_READS[how]} might cause the trace to be incorrect. {_CONSTANT}")
+            self.warn(f"Converting a tensor to a {_READS[how]} might cause the trace to be incorrect. {_CONSTANT}", t)
 
     def branched(self, t: Tensor) -> None:
         """What a layer does depends on a tensor's values."""
-        self.warn(f"Converting a tensor to a Python boolean might cause the trace to be incorrect. {_CONSTANT}")
+        self.warn(f"Converting a tensor to a Python boolean might cause the trace to be incorrect. {_CONSTANT}", t)
 
     def created(self, t: Tensor, *made: Any) -> None:
         """A tensor is made of Python's numbers, by a constructor that the user calls."""
@@ -306,9 +307,12 @@ class Tracer:
         """Whether the tracer records what this thread does now."""
         return self.listening and threading.get_ident() == self.thread
 
-    def warn(self, text: str) -> None:
-        """Give a TracerWarning at the user's line."""
-        warn_user(text, TracerWarning)
+    def warn(self, text: str, seen: Any = None) -> None:
+        """Give a TracerWarning at the user's line. seen: what Python read."""
+        warning = TracerWarning(text)
+        with self.off():
+            warning.of_data = any(self.build.is_of_data(t) for t in tree_leaves(seen) if isinstance(t, Tensor))
+        warn_user(warning, TracerWarning)
 
 
 _count = lock()

@@ -9,7 +9,7 @@ from typing import Any
 from .... import ops
 from ....core.tensor import dtype as dtypes
 from ....core.tensor.tensor import Tensor
-from ..graph import Builder, CannotExport, Item, plain
+from ..graph import UNKNOWN, Builder, CannotExport, Item, plain
 
 __all__ = ["ROWS"]
 
@@ -163,27 +163,40 @@ def adaptive(n: int, kind: str) -> Callable:
     """A row of adaptive pooling: of everything, of equal windows, or, for means, products with fixed weights."""
 
     def row(g: Builder, out: Any, x: Item, target: Item) -> Any:
-        sizes, inside = _spread(plain(target), n), list(x.value.shape[-n:])
-        first = out if isinstance(out, Tensor) else out[0]
-        wanted = list(first.shape[-n:])
-        if all(size == 1 for size in sizes):
-            return _batched(g, x, n, lambda name: g.emit(f"Global{kind}Pool", name))
-        if all(a % b == 0 for a, b in zip(inside, wanted, strict=True)):
-            window = [a // b for a, b in zip(inside, wanted, strict=True)]
-            return _batched(g, x, n, lambda name: g.emit(f"{kind}Pool", name, kernel_shape=window, strides=window))
-        if kind == "Max":
-            raise CannotExport("windows of different sizes")
-        name = g.name(x)
-        for i, (a, b) in enumerate(zip(inside, wanted, strict=True)):
-            axes = list(range(x.value.ndim))
-            at = x.value.ndim - n + i
-            axes[at], axes[-1] = axes[-1], axes[at]
-            turned = name if at == len(axes) - 1 else g.emit("Transpose", name, perm=axes)
-            turned = g.emit("MatMul", turned, g.constant(_means(a, b), first.dtype))
-            name = turned if at == len(axes) - 1 else g.emit("Transpose", turned, perm=axes)
-        return name
+        parts = target.value if target.has_items else [Item(size) for size in _spread(plain(target), n)]
+        parts = parts * n if len(parts) == 1 else parts
+        name = _adapted(g, out if isinstance(out, Tensor) else out[0], x, n, kind, parts)
+        return name if isinstance(out, Tensor) else [name, ""]
 
     return row
+
+
+def _adapted(g: Builder, out: Tensor, x: Item, n: int, kind: str, parts: list[Item]) -> str:
+    if all(part.is_constant and part.value == 1 for part in parts):
+        return _batched(g, x, n, lambda name: g.emit(f"Global{kind}Pool", name))
+    dims = range(-n, 0)
+    kept = [_is_size_of(part, x, d) for part, d in zip(parts, dims, strict=True)]
+    inside = [1 if keep else x.fixed_size(d) for keep, d in zip(kept, dims, strict=True)]
+    wanted = [1 if keep else plain(part) for keep, part in zip(kept, parts, strict=True)]
+    if all(a % b == 0 for a, b in zip(inside, wanted, strict=True)):
+        window = [a // b for a, b in zip(inside, wanted, strict=True)]
+        return _batched(g, x, n, lambda name: g.emit(f"{kind}Pool", name, kernel_shape=window, strides=window))
+    if kind == "Max":
+        raise CannotExport("windows of different sizes")
+    name = g.name(x)
+    for d, a, b in zip(dims, inside, wanted, strict=True):
+        axes = list(range(x.value.ndim))
+        axes[d], axes[-1] = axes[-1], axes[d]
+        turned = name if d == -1 else g.emit("Transpose", name, perm=axes)
+        turned = turned if a == b else g.emit("MatMul", turned, g.constant(_means(a, b), out.dtype))
+        name = turned if d == -1 else g.emit("Transpose", turned, perm=axes)
+    return name
+
+
+def _is_size_of(part: Item, x: Item, dim: int) -> bool:
+    """Whether a number is a tensor's size in a dimension, which may change."""
+    known = part.other is not UNKNOWN and x.other is not UNKNOWN
+    return known and not part.is_constant and (part.value, part.other) == (x.value.shape[dim], x.other.shape[dim])
 
 
 def _means(size: int, target: int) -> Tensor:
@@ -232,7 +245,7 @@ def rms_norm(g: Builder, out: Tensor, x: Item, shape: Item, weight: Item, eps: I
 
 
 def group_norm(g: Builder, out: Tensor, x: Item, groups: Item, weight: Item, bias: Item, eps: Item, *rest: Item) -> str:
-    count, channels, n = plain(groups), x.value.shape[1], x.value.ndim
+    count, channels, n = plain(groups), x.fixed_size(1), x.value.ndim
     shape = g.shape_of(x)
     grouped = g.emit("Reshape", g.name(x), g.constant([0, count, -1]))
     scale, shift = ops.ones(count, dtype=out.dtype), ops.zeros(count, dtype=out.dtype)
@@ -272,16 +285,22 @@ def attention(
     if grouped and q.value.shape[-3] != k.value.shape[-3]:
         raise CannotExport("enable_gqa=True")
     kind, n = out.dtype, k.value.ndim
-    factor = g.constant(1 / math.sqrt(q.value.shape[-1]) if scale is None else float(scale), kind)
+    factor = g.constant(1 / math.sqrt(q.fixed_size(-1)) if scale is None else float(scale), kind)
     turned = g.emit("Transpose", g.name(k), perm=[*range(n - 2), n - 1, n - 2])
     scores = g.emit("MatMul", g.emit("Mul", g.name(q), factor), turned)
+    masked = mask.value is not None
     if plain(causal):
         scores = g.emit("Add", scores, _causal(g, q, k, kind))
     elif mask.value is not None and mask.value.dtype is dtypes.bool_:
         scores = g.emit("Where", g.name(mask), scores, g.constant(-math.inf, kind))
     elif mask.value is not None:
         scores = g.emit("Add", scores, g.name(mask))
-    return g.emit("MatMul", g.emit("Softmax", scores, axis=-1), g.name(v))
+    weights = g.emit("Softmax", scores, axis=-1)
+    if masked:  # a query that may see nothing gets zeros
+        most = g.emit("ReduceMax", scores, g.constant([-1]), keepdims=1)
+        nothing = g.emit("Equal", most, g.constant(-math.inf, kind))
+        weights = g.emit("Where", nothing, g.constant(0.0, kind), weights)
+    return g.emit("MatMul", weights, g.name(v))
 
 
 def _causal(g: Builder, q: Item, k: Item, kind: dtypes.dtype) -> str:
@@ -293,21 +312,21 @@ def _causal(g: Builder, q: Item, k: Item, kind: dtypes.dtype) -> str:
 # ------------------------------------------------------------------------------------------ resizing
 
 
-def upsample(mode: str) -> Callable:
+def upsample(mode: str, exact: bool = False, antialias: bool = False) -> Callable:
     """A row of `upsample_*`: the input, sizes or None, align_corners where the mode has it, and factors or None."""
 
     def row(g: Builder, out: Tensor, x: Item, sizes: Item, *rest: Item) -> str:
         align = bool(plain(rest[0])) if mode != "nearest" else False
         factors = [plain(o) for o in rest[mode != "nearest" :]]
         factors = list(factors[0]) if factors and isinstance(factors[0], (list, tuple)) else factors
-        n = x.value.ndim - 2
-        options: dict[str, Any] = {"mode": mode}
+        options: dict[str, Any] = {"mode": mode} | ({"antialias": 1, "exclude_outside": 1} if antialias else {})
         if mode == "nearest":
-            options |= {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+            how = ("half_pixel", "round_prefer_ceil") if exact else ("asymmetric", "floor")
+            options |= {"coordinate_transformation_mode": how[0], "nearest_mode": how[1]}
         else:
-            options["coordinate_transformation_mode"] = "align_corners" if align else "pytorch_half_pixel"
+            options["coordinate_transformation_mode"] = "align_corners" if align else "half_pixel"
         if mode == "cubic":
-            options["cubic_coeff_a"] = -0.75
+            options["cubic_coeff_a"] = -0.5 if antialias else -0.75
         if factors and all(f is not None for f in factors):
             scales = g.constant([1.0, 1.0, *map(float, factors)], dtypes.float32)
             return g.emit("Resize", g.name(x), "", scales, **options)
@@ -315,7 +334,6 @@ def upsample(mode: str) -> Callable:
         if sizes.value is not None and not sizes.is_constant:
             target = [g.sizes(sizes)]
         parts = [g.size_of(x, 0), g.size_of(x, 1), *target]
-        assert n
         return g.emit("Resize", g.name(x), "", "", g.emit("Concat", *parts, axis=0), **options)
 
     return row
@@ -326,23 +344,27 @@ def pixel_shuffle(g: Builder, out: Tensor, x: Item, factor: Item) -> str:
 
 
 def pixel_unshuffle(g: Builder, out: Tensor, x: Item, factor: Item) -> str:
-    r = plain(factor)
-    _, c, h, w = x.value.shape
-    if g.dynamic:
-        raise CannotExport("sizes that may change")
-    name = g.emit("Reshape", g.name(x), g.constant([-1, c, h // r, r, w // r, r]))
-    return g.emit("Reshape", g.emit("Transpose", name, perm=[0, 1, 3, 5, 2, 4]), g.constant(list(out.shape)))
+    """Blocks become channels, the block's place after the channel: ONNX's SpaceToDepth has it before."""
+    r, n = plain(factor), x.value.ndim
+    channels, name = x.fixed_size(-3), g.name(x)
+    if n < 4:
+        name = g.emit("Unsqueeze", name, g.constant([0]))
+    elif n > 4:
+        raise CannotExport("more than four dimensions")
+    name = g.emit("SpaceToDepth", name, blocksize=r)
+    order = [(i % (r * r)) * channels + i // (r * r) for i in range(channels * r * r)]
+    name = g.emit("Gather", name, g.constant(order), axis=1)
+    return g.emit("Squeeze", name, g.constant([0])) if n < 4 else name
 
 
 def channel_shuffle(g: Builder, out: Tensor, x: Item, groups: Item) -> str:
     n, shape = plain(groups), g.shape_of(x)
-    name = g.emit("Reshape", g.name(x), g.constant([0, n, x.value.shape[1] // n, -1]))
+    name = g.emit("Reshape", g.name(x), g.constant([0, n, x.fixed_size(1) // n, -1]))
     return g.emit("Reshape", g.emit("Transpose", name, perm=[0, 2, 1, 3]), shape)
 
 
 def glu(g: Builder, out: Tensor, x: Item, dim: Item) -> str:
-    half = out.shape[plain(dim)]
-    a, b = g.several("Split", [g.name(x), g.constant([half, half])], 2, axis=plain(dim))
+    a, b = g.several("Split", [g.name(x)], 2, axis=plain(dim), num_outputs=2)
     return g.emit("Mul", a, g.emit("Sigmoid", b))
 
 
@@ -351,6 +373,82 @@ def grid_sample(g: Builder, out: Tensor, x: Item, grid: Item, mode: Item, pad: I
     pads = ("zeros", "border", "reflection")
     options = {"mode": modes[plain(mode)], "padding_mode": pads[plain(pad)], "align_corners": int(bool(plain(align)))}
     return g.emit("GridSample", g.name(x), g.name(grid), **options)
+
+
+def cosine_similarity(g: Builder, out: Tensor, x: Item, y: Item, dim: Item, eps: Item) -> str:
+    """The product of both divided by their norms, which are at least eps."""
+    axis, least = g.constant([plain(dim)]), g.constant(float(plain(eps)), out.dtype)
+    a, b = g.name(x, out.dtype), g.name(y, out.dtype)
+    unit = [g.emit("Div", v, g.emit("Max", g.emit("ReduceL2", v, axis, keepdims=1), least)) for v in (a, b)]
+    return g.emit("ReduceSum", g.emit("Mul", *unit), axis, keepdims=0)
+
+
+def pairwise_distance(g: Builder, out: Tensor, x: Item, y: Item, p: Item, eps: Item, keep: Item) -> str:
+    difference = g.emit("Add", g.emit("Sub", g.name(x), g.name(y)), g.constant(float(plain(eps)), out.dtype))
+    if plain(p) not in (1, 2):
+        raise CannotExport(f"a norm of order {plain(p)}")
+    return g.emit(f"ReduceL{int(plain(p))}", difference, g.constant([-1]), keepdims=int(plain(keep)))
+
+
+def cdist(g: Builder, out: Tensor, x: Item, y: Item, p: Item, *rest: Item) -> str:
+    if plain(p) not in (1, 2):
+        raise CannotExport(f"a norm of order {plain(p)}")
+    a, b = g.emit("Unsqueeze", g.name(x), g.constant([-2])), g.emit("Unsqueeze", g.name(y), g.constant([-3]))
+    return g.emit(f"ReduceL{int(plain(p))}", g.emit("Sub", a, b), g.constant([-1]), keepdims=0)
+
+
+def affine_grid(g: Builder, out: Tensor, theta: Item, sizes: Item, align: Item) -> str:
+    """For each place of an image, with coordinates from -1 to 1, theta times (x, y, 1)."""
+    parts = sizes.value if sizes.has_items else [Item(size) for size in sizes.value]
+    if len(parts) != 4:
+        raise CannotExport("volumes")
+    kind = out.dtype
+    height, width = g.vector(parts[2]), g.vector(parts[3])
+    x, y = _coordinates(g, width, plain(align), kind), _coordinates(g, height, plain(align), kind)
+    shape = g.emit("Concat", height, width, g.constant([1]), axis=0)
+    x = g.emit("Expand", g.emit("Reshape", x, g.constant([1, -1, 1])), shape)
+    y = g.emit("Expand", g.emit("Reshape", y, g.constant([-1, 1, 1])), shape)
+    base = g.emit("Concat", x, y, g.emit("Expand", g.constant(1.0, kind), shape), axis=-1)
+    points = g.emit(
+        "MatMul", g.emit("Reshape", base, g.constant([-1, 3])), g.emit("Transpose", g.name(theta), perm=[0, 2, 1])
+    )
+    whole = g.emit("Concat", g.size_of(theta, 0), height, width, g.constant([2]), axis=0)
+    return g.emit("Reshape", points, whole)
+
+
+def _coordinates(g: Builder, size: str, align: bool, kind: dtypes.dtype) -> str:
+    count = g.emit("Reshape", size, g.constant([], dtypes.int64))
+    places = g.cast(g.emit("Range", g.constant(0), count, g.constant(1)), kind)
+    two, one = g.constant(2.0, kind), g.constant(1.0, kind)
+    if align:
+        last = g.emit("Max", g.emit("Sub", g.cast(count, kind), one), one)
+        return g.emit("Sub", g.emit("Div", g.emit("Mul", places, two), last), one)
+    return g.emit("Sub", g.emit("Div", g.emit("Add", g.emit("Mul", places, two), one), g.cast(count, kind)), one)
+
+
+def im2col(g: Builder, out: Tensor, x: Item, kernel: Item, dilation: Item, padding: Item, stride: Item) -> str:
+    """A convolution whose filters each take one place of one channel."""
+    channels, size = x.fixed_size(-3), _spread(plain(kernel), 2)
+    each = math.prod(size)
+    weight = ops.eye(each, dtype=out.dtype).reshape(each, 1, *size).repeat(channels, 1, 1, 1)
+    name = g.name(x) if x.value.ndim == 4 else g.emit("Unsqueeze", g.name(x), g.constant([0]))
+    name = g.emit(
+        "Conv", name, g.constant(weight), group=channels, strides=_spread(plain(stride), 2),
+        pads=_spread(plain(padding), 2) * 2, dilations=_spread(plain(dilation), 2),
+    )  # fmt: skip
+    name = g.emit("Reshape", name, g.constant([0, channels * each, -1]))
+    return name if x.value.ndim == 4 else g.emit("Squeeze", name, g.constant([0]))
+
+
+def col2im(
+    g: Builder, out: Tensor, x: Item, size: Item, kernel: Item, dilation: Item, padding: Item, stride: Item
+) -> str:
+    if x.value.ndim != 3:
+        raise CannotExport("one example without a batch")
+    return g.emit(
+        "Col2Im", g.name(x), g.sizes(size), g.constant(_spread(plain(kernel), 2)), strides=_spread(plain(stride), 2),
+        pads=_spread(plain(padding), 2) * 2, dilations=_spread(plain(dilation), 2),
+    )  # fmt: skip
 
 
 def one_hot(g: Builder, out: Tensor, x: Item, classes: Item) -> str:
@@ -372,5 +470,12 @@ ROWS: dict[str, Callable] = {
     **{f"upsample_nearest{n}d": upsample("nearest") for n in (1, 2, 3)}, "upsample_linear1d": upsample("linear"),
     "upsample_bilinear2d": upsample("linear"), "upsample_trilinear3d": upsample("linear"),
     "upsample_bicubic2d": upsample("cubic"), "pixel_shuffle": pixel_shuffle, "pixel_unshuffle": pixel_unshuffle,
-    "channel_shuffle": channel_shuffle, "glu": glu, "grid_sampler": grid_sample, "one_hot": one_hot,
+    **{f"upsample_nearest_exact{n}d": upsample("nearest", exact=True) for n in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{n}d": upsample("nearest", exact=True) for n in (1, 2, 3)},
+    **{f"adaptive_max_pool{n}d": adaptive(n, "Max") for n in (1, 2, 3)},
+    "_upsample_bilinear2d_aa": upsample("linear", antialias=True),
+    "_upsample_bicubic2d_aa": upsample("cubic", antialias=True),
+    "affine_grid_generator": affine_grid, "im2col": im2col, "col2im": col2im,
+    "cosine_similarity": cosine_similarity, "pairwise_distance": pairwise_distance,
+    "cdist": cdist, "channel_shuffle": channel_shuffle, "glu": glu, "grid_sampler": grid_sample, "one_hot": one_hot,
 }  # fmt: skip

@@ -16,12 +16,12 @@ __all__ = ["ROWS"]
 
 def same(kind: str, **attributes: Any) -> Callable:
     """A row of an ONNX operator that does the same; integers are cast to the result's type before."""
-    return lambda g, out, x, *rest: g.emit(kind, g.name(x, out.dtype), **attributes)
+    return lambda g, out, x: g.emit(kind, g.name(x, out.dtype), **attributes)
 
 
 def binary(kind: str) -> Callable:
     """A row of arithmetic, in the result's type."""
-    return lambda g, out, x, y, *rest: g.emit(kind, g.name(x, out.dtype), g.name(y, out.dtype))
+    return lambda g, out, x, y: g.emit(kind, g.name(x, out.dtype), g.name(y, out.dtype))
 
 
 def comparison(kind: str, negated: bool = False) -> Callable:
@@ -82,32 +82,48 @@ def mul(g: Builder, out: Tensor, x: Item, y: Item) -> str:
 
 
 def div(g: Builder, out: Tensor, x: Item, y: Item, rounding: Item | None = None) -> str:
-    how = None if rounding is None else rounding.value
-    if how is None or out.dtype.is_floating_point:
-        name = g.emit("Div", g.name(x, out.dtype), g.name(y, out.dtype))
-        if how is None:
-            return name
-        if how == "floor":
-            return g.emit("Floor", name)
-        return g.emit("Mul", g.emit("Sign", name), g.emit("Floor", g.emit("Abs", name)))
+    how = None if rounding is None else plain(rounding)
     if how == "floor":
         return floor_divide(g, out, x, y)
-    return g.emit("Div", g.name(x, out.dtype), g.name(y, out.dtype))  # integers: ONNX cuts towards zero
+    name = g.emit("Div", g.name(x, out.dtype), g.name(y, out.dtype))  # of integers: ONNX cuts towards zero
+    return _towards_zero(g, name) if how == "trunc" and out.dtype.is_floating_point else name
+
+
+def _towards_zero(g: Builder, name: str) -> str:
+    return g.emit("Mul", g.emit("Sign", name), g.emit("Floor", g.emit("Abs", name)))
 
 
 def floor_divide(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+    """(x - r) / y with the remainder r, which is a whole number but for rounding."""
     a, b = g.name(x, out.dtype), g.name(y, out.dtype)
-    if out.dtype.is_floating_point:
-        return g.emit("Floor", g.emit("Div", a, b))
-    rest = g.emit("Mod", a, b)  # has the sign of b
-    return g.emit("Div", g.emit("Sub", a, rest), b)
+    name = g.emit("Div", g.emit("Sub", a, _rest(g, out, a, b)), b)
+    return g.emit("Round", name) if out.dtype.is_floating_point else name
 
 
 def remainder(g: Builder, out: Tensor, x: Item, y: Item) -> str:
-    a, b = g.name(x, out.dtype), g.name(y, out.dtype)
+    return _rest(g, out, g.name(x, out.dtype), g.name(y, out.dtype))
+
+
+def _rest(g: Builder, out: Tensor, a: str, b: str) -> str:
+    """The remainder with the sign of b."""
     if not out.dtype.is_floating_point:
         return g.emit("Mod", a, b)
-    return g.emit("Sub", a, g.emit("Mul", g.emit("Floor", g.emit("Div", a, b)), b))
+    rest, zero = g.emit("Mod", a, b, fmod=1), g.constant(0.0, out.dtype)
+    other_sign = g.emit("Less", g.emit("Mul", g.emit("Sign", rest), g.emit("Sign", b)), zero)
+    return g.emit("Where", other_sign, g.emit("Add", rest, b), rest)
+
+
+def fmod(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+    return g.emit("Mod", g.name(x, out.dtype), g.name(y, out.dtype), fmod=1)
+
+
+def round_(g: Builder, out: Tensor, x: Item, decimals: Item | None = None) -> str:
+    if decimals is None or plain(decimals) == 0:
+        return g.emit("Round", g.name(x))
+    digits = plain(decimals)
+    factor = g.constant(10.0 ** abs(digits), out.dtype)
+    there, back = ("Mul", "Div") if digits > 0 else ("Div", "Mul")
+    return g.emit(back, g.emit("Round", g.emit(there, g.name(x), factor)), factor)
 
 
 def pow(g: Builder, out: Tensor, x: Item, y: Item) -> str:
@@ -181,9 +197,9 @@ def softplus(g: Builder, out: Tensor, x: Item, beta: Item, threshold: Item) -> s
 
 
 def prelu(g: Builder, out: Tensor, x: Item, weight: Item) -> str:
-    w = weight.value
-    if w.numel() > 1 and x.value.ndim > 2:
-        return g.emit("PRelu", g.name(x), g.constant(w.reshape(-1, *[1] * (x.value.ndim - 2))))
+    if weight.value.numel() > 1 and x.value.ndim > 2:
+        shape = g.constant([-1, *[1] * (x.value.ndim - 2)])
+        return g.emit("PRelu", g.name(x), g.emit("Reshape", g.name(weight), shape))
     return g.emit("PRelu", g.name(x), g.name(weight))
 
 
@@ -253,14 +269,63 @@ def dropout(g: Builder, out: Tensor, x: Item, p: Item, train: Item) -> str:
 
 
 def trunc(g: Builder, out: Tensor, x: Item) -> str:
-    return g.emit("Mul", g.emit("Sign", g.name(x)), g.emit("Floor", g.emit("Abs", g.name(x))))
+    return _towards_zero(g, g.name(x))
+
+
+def threshold(g: Builder, out: Tensor, x: Item, least: Item, value: Item) -> str:
+    above = g.emit("Greater", g.name(x), g.name(least, out.dtype))
+    return g.emit("Where", above, g.name(x), g.name(value, out.dtype))
+
+
+def shrink(soft: bool) -> Callable:
+    """A row of `softshrink` and `hardshrink`."""
+    return lambda g, out, x, bound: g.emit(
+        "Shrink", g.name(x), lambd=float(plain(bound)), bias=float(plain(bound)) if soft else 0.0
+    )
+
+
+def logit(g: Builder, out: Tensor, x: Item, eps: Item) -> str:
+    if plain(eps) is not None:
+        low = float(plain(eps))
+        name = g.emit("Clip", g.name(x), g.constant(low, out.dtype), g.constant(1 - low, out.dtype))
+    else:
+        name = g.name(x, out.dtype)
+    return g.emit("Log", g.emit("Div", name, g.emit("Sub", g.constant(1.0, out.dtype), name)))
+
+
+def erfc(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("Sub", g.constant(1.0, out.dtype), g.emit("Erf", g.name(x, out.dtype)))
+
+
+def exp2(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("Pow", g.constant(2.0, out.dtype), g.name(x, out.dtype))
+
+
+def frac(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("Sub", g.name(x), trunc(g, out, x))
+
+
+def isfinite(g: Builder, out: Tensor, x: Item) -> str:
+    if not x.value.dtype.is_floating_point:
+        return g.emit("Equal", g.name(x), g.name(x))
+    return g.emit("Not", g.emit("Or", g.emit("IsNaN", g.name(x)), g.emit("IsInf", g.name(x))))
+
+
+def atan2(g: Builder, out: Tensor, y: Item, x: Item) -> str:
+    """atan(y / x), with pi added or subtracted where x < 0."""
+    a, b, zero = g.name(y, out.dtype), g.name(x, out.dtype), g.constant(0.0, out.dtype)
+    half = g.emit("Where", g.emit("Less", a, zero), g.constant(-math.pi, out.dtype), g.constant(math.pi, out.dtype))
+    turn = g.emit("Where", g.emit("Less", b, zero), half, zero)
+    angle = g.emit("Add", g.emit("Atan", g.emit("Div", a, b)), turn)
+    origin = g.emit("And", g.emit("Equal", a, zero), g.emit("Equal", b, zero))
+    return g.emit("Where", origin, zero, angle)
 
 
 ROWS: dict[str, Callable] = {
     **{name: same(kind) for name, kind in {
         "abs": "Abs", "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh",
         "ceil": "Ceil", "cos": "Cos", "cosh": "Cosh", "erf": "Erf", "exp": "Exp", "floor": "Floor", "log": "Log",
-        "mish": "Mish", "neg": "Neg", "reciprocal": "Reciprocal", "relu": "Relu", "round": "Round", "sigmoid": "Sigmoid",
+        "mish": "Mish", "neg": "Neg", "reciprocal": "Reciprocal", "relu": "Relu", "sigmoid": "Sigmoid",
         "sign": "Sign", "sgn": "Sign", "sin": "Sin", "sinh": "Sinh", "sqrt": "Sqrt", "tan": "Tan", "tanh": "Tanh",
         "softsign": "Softsign", "selu": "Selu", "expit": "Sigmoid",
     }.items()},
@@ -280,6 +345,8 @@ ROWS: dict[str, Callable] = {
     "hardsigmoid": lambda g, out, x: g.emit("HardSigmoid", g.name(x), alpha=1 / 6, beta=0.5),
     "celu": lambda g, out, x, alpha: g.emit("Celu", g.name(x), alpha=float(plain(alpha))),
     "log_sigmoid": log_sigmoid, "where": where, "masked_fill": masked_fill, "to": to_type, "type_as": to_type,
+    "round": round_, "fmod": fmod, "threshold": threshold, "softshrink": shrink(True), "hardshrink": shrink(False),
+    "logit": logit, "erfc": erfc, "exp2": exp2, "frac": frac, "isfinite": isfinite, "atan2": atan2, "arctan2": atan2,
     "_to_copy": to_type, "dropout": dropout, "feature_dropout": dropout, "alpha_dropout": dropout,
     "feature_alpha_dropout": dropout,
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -93,15 +94,31 @@ def var(g: Builder, out: Tensor, x: Item, *rest: Item) -> str:
     else:
         dims, correction, keep = _dims(rest[0]), values[1], values[2]
         correction = 1.0 if correction is None else float(correction)
-    count = 1
-    for dim in dims if dims is not None else range(x.value.ndim):
-        count *= x.value.shape[dim]
-    if g.dynamic and dims is None:
-        raise CannotExport("the variance of all elements, of which there may be another number")
     name = g.name(x, out.dtype)
     centred = g.emit("Sub", name, _reduced(g, "ReduceMean", name, dims, True))
     total = _reduced(g, "ReduceSum", g.emit("Mul", centred, centred), dims, keep)
-    return g.emit("Div", total, g.constant(float(count - correction), out.dtype))
+    return g.emit("Div", total, _degrees_of_freedom(g, x, dims, correction, out.dtype))
+
+
+def _degrees_of_freedom(g: Builder, x: Item, dims: list[int] | None, correction: float, kind: dtypes.dtype) -> str:
+    """How many elements a variance is taken of, less the correction, and at least 0."""
+    over = range(x.value.ndim) if dims is None else dims
+    if all(x.fixes(dim) for dim in over):
+        count = math.prod(x.value.shape[dim] for dim in over)
+        return g.constant(max(float(count - correction), 0.0), kind)
+    sizes = [g.size_of(x, dim) for dim in over]
+    count = g.emit("ReduceProd", sizes[0] if len(sizes) == 1 else g.emit("Concat", *sizes, axis=0), keepdims=0)
+    return g.emit("Max", g.emit("Sub", g.cast(count, kind), g.constant(correction, kind)), g.constant(0.0, kind))
+
+
+def with_mean(row: Callable) -> Callable:
+    """A row of `var_mean` and `std_mean`."""
+
+    def both(g: Builder, out: Any, x: Item, *rest: Item) -> list[str]:
+        dims, keep = (None, False) if len(rest) == 1 else (_dims(rest[0]), plain(rest[2]))
+        return [row(g, out[0], x, *rest), _reduced(g, "ReduceMean", g.name(x, out[0].dtype), dims, keep)]
+
+    return both
 
 
 def std(g: Builder, out: Tensor, x: Item, *rest: Item) -> str:
@@ -110,14 +127,19 @@ def std(g: Builder, out: Tensor, x: Item, *rest: Item) -> str:
 
 def norm(g: Builder, out: Tensor, x: Item, p: Item, *rest: Item) -> str:
     order = 2 if plain(p) is None else plain(p)
-    kinds = {1: "ReduceL1", 2: "ReduceL2", float("inf"): None}
     dims, keep = (_dims(rest[0]), plain(rest[1])) if rest else (None, False)
-    if order not in kinds:
-        raise CannotExport(f"a norm of order {order}")
+    if isinstance(order, str):
+        raise CannotExport(f"a norm of order {order!r}")
     name = g.name(x, out.dtype)
-    if kinds[order] is None:
-        return _reduced(g, "ReduceMax", g.emit("Abs", name), dims, keep)
-    return _reduced(g, kinds[order], name, dims, keep)
+    if order in (1, 2):
+        return _reduced(g, f"ReduceL{int(order)}", name, dims, keep)
+    size = g.emit("Abs", name)
+    if order in (math.inf, -math.inf):
+        return _reduced(g, "ReduceMax" if order > 0 else "ReduceMin", size, dims, keep)
+    if order == 0:
+        return _reduced(g, "ReduceSum", g.emit("Sign", size), dims, keep)
+    total = _reduced(g, "ReduceSum", g.emit("Pow", size, g.constant(float(order), out.dtype)), dims, keep)
+    return g.emit("Pow", total, g.constant(1 / float(order), out.dtype))
 
 
 def cumsum(g: Builder, out: Tensor, x: Item, dim: Item, dtype: Item | None = None) -> str:
@@ -135,6 +157,28 @@ def sort(g: Builder, out: Any, x: Item, *rest: Item) -> list[str]:
     return g.several("TopK", [g.name(x), size], 2, axis=dim, largest=int(descending), sorted=1)
 
 
+def kth_value(g: Builder, out: Any, x: Item, k: Item, dim: Item, keep: Item) -> list[str]:
+    return _last_of(g, x, g.vector(k), plain(dim), plain(keep))
+
+
+def median(g: Builder, out: Any, x: Item, dim: Item | None = None, keep: Item | None = None) -> Any:
+    if dim is None or keep is None:
+        flat = Item(x.value.flatten(), g.emit("Reshape", g.name(x), g.constant([-1])))
+        return _last_of(g, flat, _middle(g, g.emit("Reshape", g.emit("Size", g.name(x)), g.constant([1]))), 0, False)[0]
+    return _last_of(g, x, _middle(g, g.size_of(x, plain(dim))), plain(dim), plain(keep))
+
+
+def _middle(g: Builder, size: str) -> str:
+    return g.emit("Div", g.emit("Add", size, g.constant([1])), g.constant([2]))
+
+
+def _last_of(g: Builder, x: Item, count: str, dim: int, keep: bool) -> list[str]:
+    """The last of the `count` smallest elements, and its place."""
+    parts = g.several("TopK", [g.name(x), count], 2, axis=dim, largest=0, sorted=1)
+    last = g.constant([-1] if keep else -1)
+    return [g.emit("Gather", part, last, axis=dim) for part in parts]
+
+
 def argsort(g: Builder, out: Any, x: Item, *rest: Item) -> str:
     return sort(g, out, x, *rest)[1]
 
@@ -146,7 +190,8 @@ def logsumexp(g: Builder, out: Tensor, x: Item, dim: Item, keep: Item) -> str:
 ROWS: dict[str, Callable] = {
     "sum": reduction("ReduceSum"), "mean": reduction("ReduceMean"), "prod": reduction("ReduceProd"),
     "max": extreme("Max", "ArgMax"), "min": extreme("Min", "ArgMin"), "amax": amount("ReduceMax"), "amin": amount("ReduceMin"),
-    "argmax": place("ArgMax"), "argmin": place("ArgMin"), "any": any_, "all": all_, "var": var, "std": std, "norm": norm,
+    "argmax": place("ArgMax"), "argmin": place("ArgMin"), "var_mean": with_mean(var), "std_mean": with_mean(std),
+    "kthvalue": kth_value, "median": median, "any": any_, "all": all_, "var": var, "std": std, "norm": norm,
     "linalg_vector_norm": norm, "cumsum": cumsum, "topk": topk, "sort": sort, "argsort": argsort, "logsumexp": logsumexp,
     "softmax": softmax("Softmax"), "_softmax": softmax("Softmax"), "log_softmax": softmax("LogSoftmax"),
     "_log_softmax": softmax("LogSoftmax"),

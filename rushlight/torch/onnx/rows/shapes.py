@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .... import ops
 from ....core.tensor import dtype as dtypes
+from ....core.tensor.layout import iinfo
 from ....core.tensor.tensor import Tensor
-from ..graph import Builder, CannotExport, Item, plain
+from ..graph import UNKNOWN, Builder, CannotExport, Item, plain
 
 __all__ = ["ROWS", "ROWS_OF_NUMBERS"]
 
@@ -15,20 +17,20 @@ _END = 2**62
 
 
 def size(g: Builder, out: Any, x: Item, dim: Item | None = None) -> Item | None:
-    if not g.dynamic or x.is_constant:
-        return None
     if dim is None:
         return Item([_one_size(g, x, i) for i in range(x.value.ndim)])
     return _one_size(g, x, plain(dim))
 
 
 def _one_size(g: Builder, x: Item, dim: int) -> Item:
+    if x.fixes(dim):
+        return Item(x.value.shape[dim])
     name = g.emit("Squeeze", g.size_of(x, dim), g.constant([0]))
     return Item(x.value.shape[dim], name)
 
 
 def numel(g: Builder, out: int, x: Item) -> Item | None:
-    return Item(out, g.emit("Size", g.name(x))) if g.dynamic else None
+    return None if x.fixes_shape else Item(out, g.emit("Size", g.name(x)))
 
 
 def reshape(g: Builder, out: Tensor, x: Item, shape: Item, *rest: Item) -> str:
@@ -50,7 +52,7 @@ def _shaped(g: Builder, x: Item, parts: list[str]) -> str:
 def flatten(g: Builder, out: Tensor, x: Item, start: Item, end: Item) -> str:
     ndim = max(x.value.ndim, 1)
     first, last = plain(start) % ndim, plain(end) % ndim
-    if not g.dynamic:
+    if x.fixes_shape:
         return g.emit("Reshape", g.name(x), g.constant(list(out.shape)))
     if first == 1 and last == ndim - 1 and ndim > 1:
         return g.emit("Flatten", g.name(x), axis=1)
@@ -79,6 +81,10 @@ def t(g: Builder, out: Tensor, x: Item) -> str:
     return g.emit("Transpose", g.name(x), perm=list(range(x.value.ndim))[::-1])
 
 
+def matrix_transpose(g: Builder, out: Tensor, x: Item) -> str:
+    return transpose(g, out, x, Item(-2), Item(-1))
+
+
 def movedim(g: Builder, out: Tensor, x: Item, source: Item, target: Item) -> str:
     n = x.value.ndim
     a, b = [[d % n for d in (v if isinstance(v, (list, tuple)) else [v])] for v in map(plain, (source, target))]
@@ -95,6 +101,7 @@ def unsqueeze(g: Builder, out: Tensor, x: Item, dim: Item) -> str:
 def squeeze(g: Builder, out: Tensor, x: Item, dim: Item | None = None) -> str:
     given = range(x.value.ndim) if dim is None else plain(dim)
     dims = [d for d in (given if isinstance(given, (list, tuple, range)) else [given]) if x.value.shape[d] == 1]
+    dims = [d for d in dims if x.fixed_size(d)]
     return g.emit("Squeeze", g.name(x), g.constant(dims)) if dims else g.name(x)
 
 
@@ -112,10 +119,16 @@ def expand_as(g: Builder, out: Tensor, x: Item, other: Item) -> str:
 
 
 def repeat(g: Builder, out: Tensor, x: Item, counts: Item) -> str:
-    name, more = g.name(x), len(plain(counts)) - x.value.ndim
+    name, more = g.name(x), len(counts.value) - x.value.ndim
     if more:
         name = g.emit("Unsqueeze", name, g.constant(list(range(more))))
     return g.emit("Tile", name, g.sizes(counts))
+
+
+def tile(g: Builder, out: Tensor, x: Item, counts: Item) -> str:
+    ones = [Item(1)] * (x.value.ndim - len(counts.value))
+    parts = counts.value if counts.has_items else [Item(n) for n in counts.value]
+    return repeat(g, out, x, Item([*ones, *parts]))
 
 
 def repeat_interleave(g: Builder, out: Tensor, x: Item, count: Item, dim: Item, *rest: Item) -> str:
@@ -139,10 +152,9 @@ def narrow(g: Builder, out: Tensor, x: Item, dim: Item, start: Item, length: Ite
     if not (start.is_constant and length.is_constant):
         first = g.vector(start)
         return g.emit("Slice", g.name(x), first, g.emit("Add", first, g.vector(length)), g.constant([plain(dim)]))
-    first = int(plain(start))
-    return g.emit(
-        "Slice", g.name(x), g.constant([first]), g.constant([first + plain(length)]), g.constant([plain(dim)])
-    )
+    first, last = int(plain(start)), int(plain(start)) + plain(length)
+    last = _END if first < 0 and last == 0 else last
+    return g.emit("Slice", g.name(x), g.constant([first]), g.constant([last]), g.constant([plain(dim)]))
 
 
 def select(g: Builder, out: Tensor, x: Item, dim: Item, index: Item) -> str:
@@ -154,14 +166,67 @@ def cat(g: Builder, out: Tensor, parts: Item, dim: Item) -> str:
     return g.emit("Concat", *[g.name(p, out.dtype) for p in kept], axis=plain(dim))
 
 
+def stacked(dim: int, least: int) -> Callable:
+    """A row of `hstack`, `vstack` and `dstack`: the parts joined, with at least so many dimensions."""
+
+    def row(g: Builder, out: Tensor, parts: Item) -> str:
+        at = 0 if dim == 1 and out.ndim == 1 else dim
+        names = [g.name(p, out.dtype) for p in parts.value]
+        if any(p.value.ndim < least for p in parts.value):
+            raise CannotExport(f"parts of fewer than {least} dimensions")
+        return g.emit("Concat", *names, axis=at)
+
+    return row
+
+
+def diagonal(g: Builder, out: Tensor, x: Item, offset: Item, dim1: Item, dim2: Item) -> str:
+    if plain(offset):
+        raise CannotExport("another diagonal than the main one")
+    n = x.value.ndim
+    a, b = plain(dim1) % n, plain(dim2) % n
+    order = [*[d for d in range(n) if d not in (a, b)], a, b]
+    name = g.emit("Transpose", g.name(x), perm=order)
+    count = g.emit("Min", g.size_of(x, a), g.size_of(x, b))
+    places = g.emit("Range", g.constant(0), g.emit("Reshape", count, g.constant([], dtypes.int64)), g.constant(1))
+    lead = _pieces(g, Item(x.value.permute(order), name), 0, n - 2)
+    shape = g.emit("Concat", *lead, g.emit("Mul", count, g.constant([1])), g.constant([1]), axis=0)
+    where = g.emit("Expand", g.emit("Unsqueeze", places, g.constant([1])), shape)
+    return g.emit("Squeeze", g.emit("GatherElements", name, where, axis=n - 1), g.constant([n - 1]))
+
+
+def diff(g: Builder, out: Tensor, x: Item, n: Item, dim: Item, prepend: Item, append: Item) -> str:
+    if prepend.value is not None or append.value is not None or x.value.dtype is dtypes.bool_:
+        raise CannotExport("prepend, append, or truth values")
+    name, axis = g.name(x), g.constant([plain(dim)])
+    for _ in range(plain(n)):
+        after = g.emit("Slice", name, g.constant([1]), g.constant([_END]), axis)
+        name = g.emit("Sub", after, g.emit("Slice", name, g.constant([0]), g.constant([-1]), axis))
+    return name
+
+
 def stack(g: Builder, out: Tensor, parts: Item, dim: Item) -> str:
     at = g.constant([plain(dim) % out.ndim])
     return g.emit("Concat", *[g.emit("Unsqueeze", g.name(p, out.dtype), at) for p in parts.value], axis=plain(dim))
 
 
 def split(g: Builder, out: Any, x: Item, sizes: Item, dim: Item) -> list[str]:
-    lengths = g.constant([part.shape[plain(dim)] for part in out])
-    return g.several("Split", [g.name(x), lengths], len(out), axis=plain(dim))
+    at = plain(dim)
+    lengths = g.constant([x.fixed_size(at) and part.shape[at] for part in out])
+    return g.several("Split", [g.name(x), lengths], len(out), axis=at)
+
+
+def split_by_sizes(g: Builder, out: Any, x: Item, sizes: Item, dim: Item) -> list[str]:
+    if not isinstance(sizes.value, (list, tuple)):
+        return split(g, out, x, sizes, dim)
+    return g.several("Split", [g.name(x), g.sizes(sizes)], len(out), axis=plain(dim))
+
+
+def chunk(g: Builder, out: Any, x: Item, count: Item, dim: Item) -> list[str]:
+    if x.fixes(plain(dim)) or len(out) != plain(count):
+        return split(g, out, x, count, dim)
+    if len(out) == 1:
+        return [g.name(x)]
+    return g.several("Split", [g.name(x)], len(out), axis=plain(dim), num_outputs=len(out))
 
 
 def unbind(g: Builder, out: Any, x: Item, dim: Item) -> list[str]:
@@ -172,13 +237,129 @@ def gather(g: Builder, out: Tensor, x: Item, dim: Item, index: Item, *rest: Item
     return g.emit("GatherElements", g.name(x), g.name(index), axis=plain(dim))
 
 
-def scatter(g: Builder, out: Tensor, x: Item, dim: Item, index: Item, source: Item, *rest: Item) -> str:
-    if rest:
-        raise CannotExport("scatter that reduces")
+def take_along(g: Builder, out: Tensor, x: Item, index: Item, dim: Item) -> str:
+    if plain(dim) is None:
+        raise CannotExport("take_along_dim without a dimension")
+    at = plain(dim) % x.value.ndim
+    if any(x.value.shape[d] != index.value.shape[d] for d in range(x.value.ndim) if d != at):
+        raise CannotExport("take_along_dim that broadcasts")
+    return g.emit("GatherElements", g.name(x), g.name(index), axis=at)
+
+
+_REDUCED = {"add": "add", "sum": "add", "multiply": "mul", "prod": "mul", "amax": "max", "amin": "min"}
+
+
+def scatter(g: Builder, out: Tensor, x: Item, dim: Item, index: Item, source: Item, reduce: Item | None = None) -> str:
+    kind = None if reduce is None else _REDUCED[plain(reduce)]
+    return _scattered(g, out, g.name(x), dim, index, source, kind)
+
+
+def scatter_add(g: Builder, out: Tensor, x: Item, dim: Item, index: Item, source: Item) -> str:
+    return _scattered(g, out, g.name(x), dim, index, source, "add")
+
+
+def _scattered(g: Builder, out: Tensor, x: str, dim: Item, index: Item, source: Item, kind: str | None) -> str:
+    """What ScatterElements makes of the part of `source` that has the index's shape, or of one number."""
     values = g.name(source, out.dtype)
     if not isinstance(source.value, Tensor) or source.value.ndim == 0:
         values = g.emit("Expand", values, g.shape_of(index))
-    return g.emit("ScatterElements", g.name(x), g.name(index), values, axis=plain(dim))
+    elif not (source.value.shape == index.value.shape and source.other is not UNKNOWN and index.other is not UNKNOWN
+              and source.other.shape == index.other.shape):  # fmt: skip
+        axes = list(range(source.value.ndim))
+        values = g.emit("Slice", values, g.constant([0 for _ in axes]), g.shape_of(index), g.constant(axes))
+    return g.emit("ScatterElements", x, g.name(index), values, axis=plain(dim), reduction=kind)
+
+
+_NEUTRAL = {"sum": 0, "mean": 0, "prod": 1}
+
+
+def scatter_reduce(
+    g: Builder, out: Tensor, x: Item, dim: Item, index: Item, source: Item, how: Item, include: Item
+) -> str:
+    """Places to which nothing is scattered keep their element, whether the result includes it or not."""
+    kind, ones = plain(how), Item(ops.ones(1, dtype=out.dtype)[0])
+    zeros = _full(g, out, g.shape_of(x), Item(0))
+    count = _scattered(g, out, zeros, dim, index, ones, "add") if kind == "mean" or not plain(include) else ""
+    start, reached = g.name(x), g.emit("Greater", count, g.constant(0, out.dtype)) if count else ""
+    if not plain(include):
+        neutral = _NEUTRAL[kind] if kind in _NEUTRAL else _least(out.dtype, kind == "amin")
+        start = g.emit("Where", reached, g.constant(neutral, out.dtype), start)
+    name = _scattered(g, out, start, dim, index, source, _REDUCED.get(kind, "add"))
+    if kind != "mean":
+        return name
+    own = g.constant(1 if plain(include) else 0, out.dtype)
+    total = g.emit("Max", g.emit("Add", count, own), g.constant(1, out.dtype))
+    if out.dtype.is_floating_point:
+        return g.emit("Div", name, total)
+    raise CannotExport("the mean of integers")
+
+
+def _least(kind: dtypes.dtype, most: bool) -> Any:
+    if kind.is_floating_point:
+        return float("inf") if most else float("-inf")
+    limits = iinfo(kind)
+    return limits.max if most else limits.min
+
+
+def index_add(g: Builder, out: Tensor, x: Item, dim: Item, index: Item, source: Item, alpha: Item) -> str:
+    values = g.name(source, out.dtype)
+    if plain(alpha) != 1:
+        values = g.emit("Mul", values, g.constant(plain(alpha), out.dtype))
+    return _written_along(g, x, dim, index, values, g.shape_of(source), "add")
+
+
+def index_copy(g: Builder, out: Tensor, x: Item, dim: Item, index: Item, source: Item) -> str:
+    return _written_along(g, x, dim, index, g.name(source, out.dtype), g.shape_of(source), None)
+
+
+def index_fill(g: Builder, out: Tensor, x: Item, dim: Item, index: Item, value: Item) -> str:
+    at, n = plain(dim) % x.value.ndim, x.value.ndim
+    count = g.emit("Reshape", g.emit("Size", g.name(index)), g.constant([1]))
+    parts = [*_pieces(g, x, 0, at), count, *_pieces(g, x, at + 1, n)]
+    shape = parts[0] if n == 1 else g.emit("Concat", *parts, axis=0)
+    return _written_along(g, x, dim, index, _full(g, out, shape, value), shape, None)
+
+
+def _written_along(g: Builder, x: Item, dim: Item, index: Item, values: str, shape: str, kind: str | None) -> str:
+    """ScatterElements of slices: the index, which has one dimension, expanded to the shape of what is written."""
+    at, n = plain(dim) % x.value.ndim, x.value.ndim
+    wide = g.emit("Reshape", g.name(index, dtypes.int64), g.constant([-1 if d == at else 1 for d in range(n)]))
+    return g.emit("ScatterElements", g.name(x), g.emit("Expand", wide, shape), values, axis=at, reduction=kind)
+
+
+def index_put(g: Builder, out: Tensor, x: Item, indices: Item, values: Item, accumulate: Item) -> str:
+    given = indices.value
+    kind = "add" if plain(accumulate) else None
+    if len(given) == 1 and given[0].value.dtype in (dtypes.bool_, dtypes.uint8):
+        return _masked_put(g, x, given[0], values, kind)
+    if any(item.value is None or item.value.dtype is dtypes.bool_ for item in given):
+        raise CannotExport("a write to indices with a mask or a whole dimension among them")
+    places = _tuples(g, given)
+    count = max(item.value.ndim for item in given)
+    lead = g.emit("Shape", places, start=0, end=count)
+    rest = _pieces(g, x, len(given), x.value.ndim)
+    shape = g.emit("Concat", lead, *rest, axis=0) if rest else lead
+    return g.emit("ScatterND", g.name(x), places, g.emit("Expand", g.name(values, out.dtype), shape), reduction=kind)
+
+
+def _masked_put(g: Builder, x: Item, mask: Item, values: Item, kind: str | None) -> str:
+    """One value, or one for each place outside the mask's dimensions, where the mask holds."""
+    if values.value.ndim and values.value.shape != x.value.shape[mask.value.ndim :][-values.value.ndim :]:
+        raise CannotExport("a write of several values through a mask")
+    name, own = g.name(mask, dtypes.bool_), g.name(values, x.value.dtype)
+    if x.value.ndim > mask.value.ndim:
+        name = g.emit("Unsqueeze", name, g.constant(list(range(mask.value.ndim, x.value.ndim))))
+    return g.emit("Where", name, g.emit("Add", g.name(x), own) if kind else own, g.name(x))
+
+
+def nonzero(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("Transpose", g.emit("NonZero", g.name(x)), perm=[1, 0])
+
+
+def masked_select(g: Builder, out: Tensor, x: Item, mask: Item) -> str:
+    shape = g.emit("Shape", g.emit("Or", g.name(mask), g.emit("Equal", g.name(x), g.name(x))))
+    wide, where = g.emit("Expand", g.name(x), shape), g.emit("Expand", g.name(mask), shape)
+    return g.emit("GatherND", wide, g.emit("Transpose", g.emit("NonZero", where), perm=[1, 0]))
 
 
 def index_select(g: Builder, out: Tensor, x: Item, dim: Item, index: Item) -> str:
@@ -207,14 +388,7 @@ def _gathered(g: Builder, x: Item, given: list[tuple[int, Item]]) -> str:
     name = g.name(x)
     if places != list(range(len(places))):
         name = g.emit("Transpose", name, perm=[*places, *rest])
-    shape = None
-    tensors = [g.name(item, dtypes.int64) for _, item in given]
-    total = tensors[0]
-    for other in tensors[1:]:
-        total = g.emit("Add", total, other)
-    shape = g.emit("Shape", total)
-    spread = [g.emit("Unsqueeze", g.emit("Expand", name_, shape), g.constant([-1])) for name_ in tensors]
-    result = g.emit("GatherND", name, g.emit("Concat", *spread, axis=-1))
+    result = g.emit("GatherND", name, _tuples(g, [item for _, item in given]))
     if places == list(range(places[0], places[0] + len(places))) and places[0]:
         wide = max(item.value.ndim for _, item in given)
         order = [*range(wide, wide + places[0]), *range(wide), *range(wide + places[0], wide + len(rest))]
@@ -222,9 +396,23 @@ def _gathered(g: Builder, x: Item, given: list[tuple[int, Item]]) -> str:
     return result
 
 
+def _tuples(g: Builder, indices: list[Item]) -> str:
+    """Indices broadcast together, as tuples in a last dimension."""
+    tensors = [g.name(item, dtypes.int64) for item in indices]
+    if len(tensors) == 1:
+        return g.emit("Unsqueeze", tensors[0], g.constant([-1]))
+    total = tensors[0]
+    for other in tensors[1:]:
+        total = g.emit("Add", total, other)
+    shape = g.emit("Shape", total)
+    spread = [g.emit("Unsqueeze", g.emit("Expand", name, shape), g.constant([-1])) for name in tensors]
+    return g.emit("Concat", *spread, axis=-1)
+
+
 def unfold(g: Builder, out: Tensor, x: Item, dim: Item, size: Item, step: Item) -> str:
     at, length, stride = plain(dim) % x.value.ndim, plain(size), plain(step)
-    windows = [[i * stride + j for j in range(length)] for i in range(out.shape[at])]
+    count = (x.fixed_size(at) - length) // stride + 1
+    windows = [[i * stride + j for j in range(length)] for i in range(count)]
     order = [d for d in range(out.ndim) if d != at + 1]
     name = g.emit("Gather", g.name(x), g.constant(windows), axis=at)
     return g.emit("Transpose", name, perm=[*order, at + 1])
@@ -233,13 +421,20 @@ def unfold(g: Builder, out: Tensor, x: Item, dim: Item, size: Item, step: Item) 
 def roll(g: Builder, out: Tensor, x: Item, shifts: Item, dims: Item) -> str:
     name, at = g.name(x), plain(dims)
     if not at:
-        raise CannotExport("roll of all elements")
+        flat = g.emit("Reshape", name, g.constant([-1]))
+        size = g.emit("Reshape", g.emit("Size", name), g.constant([1]))
+        return g.emit("Reshape", _rolled(g, flat, plain(shifts)[0], size, 0), g.shape_of(x))
     for shift, dim in zip(plain(shifts), at, strict=True):
-        axis = g.constant([dim])
-        back = g.emit("Slice", name, g.constant([-shift]), g.constant([_END]), axis)
-        front = g.emit("Slice", name, g.constant([0]), g.constant([-shift]), axis)
-        name = g.emit("Concat", back, front, axis=dim) if shift else name
+        name = _rolled(g, name, shift, g.size_of(x, dim), dim)
     return name
+
+
+def _rolled(g: Builder, name: str, shift: int, size: str, dim: int) -> str:
+    """The last `shift` places of a dimension, modulo its size, before the others."""
+    axis = g.constant([dim])
+    cut = g.emit("Mod", g.emit("Sub", size, g.constant([shift])), size)
+    back = g.emit("Slice", name, cut, g.constant([_END]), axis)
+    return g.emit("Concat", back, g.emit("Slice", name, g.constant([0]), cut, axis), axis=dim)
 
 
 def flip(g: Builder, out: Tensor, x: Item, dims: Item) -> str:
@@ -301,25 +496,72 @@ def arange(g: Builder, out: Tensor, *given: Item) -> str:
     return g.emit("Range", *scalars)
 
 
+def linspace(g: Builder, out: Tensor, start: Item, end: Item, steps: Item, *rest: Item) -> str:
+    """start + i (end - start) / (steps - 1)"""
+    kind = out.dtype
+    count = g.name(steps, dtypes.int64)
+    count = g.emit("Reshape", count, g.constant([], dtypes.int64))
+    places = g.cast(g.emit("Range", g.constant(0), count, g.constant(1)), kind)
+    whole = g.emit("Max", g.cast(g.emit("Sub", count, g.constant(1)), kind), g.constant(1, kind))
+    first = g.name(start, kind)
+    step = g.emit("Div", g.emit("Sub", g.name(end, kind), first), whole)
+    return g.emit("Add", first, g.emit("Mul", places, step))
+
+
+def eye(g: Builder, out: Tensor, n: Item, *rest: Item) -> str:
+    m = rest[0] if len(rest) > 4 else n
+    shape = g.emit("Concat", g.vector(n), g.vector(m), axis=0)
+    return g.emit("EyeLike", _full(g, out, shape, Item(0)))
+
+
 def constant_pad(g: Builder, out: Tensor, x: Item, pad: Item, value: Item) -> str:
-    return padded(g, x, plain(pad), "constant", value)
+    return padded(g, x, pad, "constant", value)
+
+
+_PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
 def pad(g: Builder, out: Tensor, x: Item, amounts: Item, mode: Item, value: Item) -> str:
-    how = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}[plain(mode)]
-    return padded(g, x, plain(amounts), how, value)
+    return padded(g, x, amounts, _PAD_MODES[plain(mode)], value)
 
 
-def padded(g: Builder, x: Item, amounts: Any, mode: str, value: Item) -> str:
+def padded_by(mode: str) -> Callable:
+    """A row of `reflection_pad2d` and its relatives."""
+    return lambda g, out, x, amounts: padded(g, x, amounts, _PAD_MODES[mode], Item(None))
+
+
+def padded(g: Builder, x: Item, amounts: Item, mode: str, value: Item) -> str:
     """torch counts from the last dimension; ONNX has all beginnings, then all ends."""
     n = x.value.ndim
-    before, after = [0] * n, [0] * n
-    for i in range(len(amounts) // 2):
-        before[n - 1 - i], after[n - 1 - i] = amounts[2 * i], amounts[2 * i + 1]
-    kind = x.value.dtype
-    fill = "" if mode != "constant" or value.value is None else g.name(value, kind)
-    inputs = [g.name(x), g.constant([*before, *after]), *([fill] if fill else [])]
-    return g.emit("Pad", *inputs, mode=mode)
+    given = amounts.value if amounts.has_items else [Item(a) for a in amounts.value]
+    before, after = [Item(0)] * n, [Item(0)] * n
+    for i in range(len(given) // 2):
+        before[n - 1 - i], after[n - 1 - i] = given[2 * i], given[2 * i + 1]
+    fill = "" if mode != "constant" or value.value is None else g.name(value, x.value.dtype)
+    name = g.name(x)
+    if mode == "wrap" and g.opset < 19:
+        return _wrapped(g, x, before, after)
+    if x.value.dtype is dtypes.bool_:
+        name, fill = g.cast(name, dtypes.int32), fill and g.cast(fill, dtypes.int32)
+    inputs = [name, g.sizes(Item([*before, *after])), *([fill] if fill else [])]
+    name = g.emit("Pad", *inputs, mode=mode)
+    return g.cast(name, dtypes.bool_) if x.value.dtype is dtypes.bool_ else name
+
+
+def _wrapped(g: Builder, x: Item, before: list[Item], after: list[Item]) -> str:
+    """Circular padding by parts of the tensor itself, for opsets whose Pad has no such mode."""
+    name = g.name(x)
+    for dim, (low, high) in enumerate(zip(before, after, strict=True)):
+        a, b, axis = plain(low), plain(high), g.constant([dim])
+        parts = [name]
+        if a < 0 or b < 0:
+            raise CannotExport("circular padding by a negative amount")
+        if a:
+            parts.insert(0, g.emit("Slice", name, g.constant([-a]), g.constant([_END]), axis))
+        if b:
+            parts.append(g.emit("Slice", name, g.constant([0]), g.constant([b]), axis))
+        name = g.emit("Concat", *parts, axis=dim) if len(parts) > 1 else name
+    return name
 
 
 def meshgrid(g: Builder, out: Any, parts: Item, indexing: Item | None = None) -> list[str]:
@@ -339,15 +581,21 @@ def meshgrid(g: Builder, out: Any, parts: Item, indexing: Item | None = None) ->
 ROWS_OF_NUMBERS: dict[str, Callable] = {"size": size, "numel": numel, "dim": lambda g, out, x: None}
 ROWS: dict[str, Callable] = {
     "view": reshape, "reshape": reshape, "_unsafe_view": reshape, "view_as": like, "reshape_as": like, "flatten": flatten,
-    "unflatten": unflatten, "permute": permute, "transpose": transpose, "swapaxes": transpose, "t": t, "numpy_T": t,
+    "unflatten": unflatten, "permute": permute, "transpose": transpose, "swapaxes": transpose, "t": t, "numpy_T": t, "mT": matrix_transpose,
+    "hstack": stacked(1, 1), "vstack": stacked(0, 2), "dstack": stacked(2, 3), "diagonal": diagonal, "diff": diff,
     "movedim": movedim, "unsqueeze": unsqueeze, "squeeze": squeeze, "contiguous": itself, "detach": itself, "clone": itself,
     "alias": itself, "lift_fresh": itself, "cpu": itself, "requires_grad_": itself, "expand": expand,
-    "expand_as": expand_as, "broadcast_to": expand, "repeat": repeat, "tile": repeat, "repeat_interleave": repeat_interleave,
-    "slice": slice_, "narrow": narrow, "select": select, "cat": cat, "concat": cat, "stack": stack, "split": split,
-    "split_with_sizes": split, "chunk": split, "tensor_split": split, "unbind": unbind, "gather": gather, "scatter": scatter,
+    "expand_as": expand_as, "broadcast_to": expand, "repeat": repeat, "tile": tile, "repeat_interleave": repeat_interleave,
+    "slice": slice_, "narrow": narrow, "select": select, "cat": cat, "concat": cat, "stack": stack, "split": split_by_sizes,
+    "split_with_sizes": split_by_sizes, "chunk": chunk, "tensor_split": split, "unbind": unbind, "gather": gather, "scatter": scatter,
     "index_select": index_select, "index": index, "roll": roll, "unfold": unfold, "flip": flip, "triu": triangle(1), "tril": triangle(0),
     "full": full, "zeros": filled(0), "ones": filled(1), "empty": filled(0), "zeros_like": filled_like(0),
     "ones_like": filled_like(1), "empty_like": filled_like(0), "full_like": full_like, "new_zeros": new_filled(0),
     "new_ones": new_filled(1), "new_empty": new_filled(0), "new_full": new_full, "fill": full_like, "zero": filled_like(0),
+    "scatter_add": scatter_add, "scatter_reduce": scatter_reduce, "index_add": index_add, "index_copy": index_copy,
+    "index_fill": index_fill, "index_put": index_put, "nonzero": nonzero, "masked_select": masked_select,
+    "take_along_dim": take_along, "linspace": linspace, "eye": eye,
+    **{f"reflection_pad{n}d": padded_by("reflect") for n in (1, 2, 3)},
+    **{f"replication_pad{n}d": padded_by("replicate") for n in (1, 2, 3)},
     "arange": arange, "constant_pad_nd": constant_pad, "pad": pad, "meshgrid": meshgrid, "size": size,
 }  # fmt: skip
