@@ -15,7 +15,7 @@ import numpy as np
 
 from ...ir.scalar_ops import SCALAR_OPS
 from . import half, vector_math
-from .emitters import Emitter, emits, emitter, libm
+from .emitters import Emitter, emits, emitter
 from .integers import INTEGERS
 from .ir import BITS, Builder, Val, number
 
@@ -194,7 +194,9 @@ def _logical(opcode: str) -> Callable[..., Val]:
 
 def _divide_down(b: Builder, x: Val, y: Val) -> tuple[Val, Val]:
     """NumPy's floor division and remainder of floats: from fmod, so that both fit together."""
-    rest = libm(b, "fmod", x, y)
+    left_over = emitter("fmod", x.elem)
+    assert left_over is not None
+    rest = left_over(b, x, y)
     quotient = b.op("fdiv", b.op("fsub", x, rest), y)
     differs = b.op("xor", b.compare("fcmp olt", y, 0.0), b.compare("fcmp olt", rest, 0.0))
     adjust = b.op("and", b.compare("fcmp une", rest, 0.0), differs)

@@ -1,14 +1,14 @@
 """Elementary functions as straight-line code over vectors.
 
 float32: exp, log, tanh, sigmoid and erf in their own precision (minimax polynomials, at most 1.5 units in the last
-place), the others through float64. float64: exp, expm1, log, log1p, tanh and sigmoid at most 2 units; the rest is libm's,
-lane by lane. All of the range, infinities, nan and subnormal numbers are right.
+place), the others through float64. float64: exp, expm1, log, log1p, tanh and sigmoid at most 2 units, fmod exact; the rest
+is libm's, lane by lane. All of the range, infinities, nan and subnormal numbers are right.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from . import engine
 from .emitters import emits, emitter, libm
@@ -474,6 +474,33 @@ def power(b: Builder, x: Val, y: Val) -> Val:
 def is_negative(b: Builder, x: Val) -> Val:
     """Whether the sign bit is set."""
     return b.compare("icmp slt", b.convert("bitcast", x, _INT[x.elem]), 0)
+
+
+@emits("fmod", "widened")
+def _left_over_of_floats(b: Builder, x: Val, y: Val) -> Val:
+    """A quotient below 2**29 has an exact product with a float32 in double."""
+    return _left_over(b, x, y, 2.0**29, lambda q, size, whole: b.op("fsub", whole, b.op("fmul", q, size)))
+
+
+@emits("fmod", "double")
+def _left_over_of_doubles(b: Builder, x: Val, y: Val) -> Val:
+    if not engine.fuses():
+        return libm(b, "fmod", x, y)
+    return _left_over(b, x, y, 2.0**53, lambda q, size, whole: b.fma(b.fneg(q), size, whole))
+
+
+def _left_over(b: Builder, x: Val, y: Val, most: float, rest: Callable[[Val, Val, Val], Val]) -> Val:
+    """fmod, exactly: the rest of a quotient that may have been rounded up to the next whole number; libm's from `most` on."""
+    whole, size = b.intrinsic("fabs", x), b.intrinsic("fabs", y)
+    quotient = b.intrinsic("trunc", b.op("fdiv", whole, size))
+    r = rest(quotient, size, whole)
+    r = b.select(b.compare("fcmp olt", r, 0.0), b.op("fadd", r, size), r)
+    room = b.alloca("double", r.lanes)
+    b.put(room, b.intrinsic("copysign", r, x))
+    others = b.op("or", b.compare("fcmp uge", quotient, most), b.compare("fcmp oeq", size, math.inf))
+    with b.when(b.any_lane(others)):
+        b.put(room, libm(b, "fmod", x, y))
+    return b.get(room, "double", r.lanes)
 
 
 @emits("hypot")
