@@ -40,6 +40,9 @@ _by_seq = attrgetter("seq")
 class _Running(threading.local):
     task: Any = None  # the innermost backward pass of the thread
 
+    def __init__(self) -> None:
+        self.after_program: list[Callable[[bool], None]] = []  # called when the hooks of a pass by a program are over
+
 
 running = _Running()
 
@@ -69,7 +72,7 @@ def run(
     state.set(create_graph, False)
     outer = running.task
     running.task = task = (profiled or Pass)(keep_graph, create_graph, wanted, accumulate)
-    task.repeats = plain and jit.on
+    task.repeats, task.outer = plain and jit.on, outer
     succeeded = False
     try:
         results = task.run(roots)
@@ -89,6 +92,17 @@ def when_done(call: Callable[[bool], None]) -> None:
     running.task.over.append(call)
 
 
+def when_all_done(call: Callable[[bool], None]) -> None:
+    """As `when_done`, of the outermost pass, where a Function's backward runs another one. For hooks."""
+    task = running.task
+    if task is None:  # a program has made the pass, and its hooks are being called
+        running.after_program.append(call)
+        return
+    while task.outer is not None:
+        task = task.outer
+    task.over.append(call)
+
+
 class Pass:
     """One call of backward."""
 
@@ -105,6 +119,7 @@ class Pass:
         self.freed: Freed | None = None
         self.order: list[Node] = []
         self.over: list[Callable[[bool], None]] = []  # called when the pass is over
+        self.outer: Pass | None = None  # the pass in which this one was begun
         self.parts: set[Node] = set()  # nodes that another one runs, too: what they saved stays until that one is gone
 
     def run(self, roots: list[tuple[Any, Tensor]]) -> list[Tensor | None]:
@@ -632,11 +647,19 @@ def _run_leaf_hooks(leaf: Leaf, t: Tensor, g: Tensor) -> None:
 
 def call_waiting_hooks(leaves: Iterable[Tensor]) -> None:
     """Call the hooks of leaves that a pass without calls of hooks has given gradients."""
-    with no_grad():
-        for t in leaves:
-            hooks = t._edge.hooks  # type: ignore[union-attr]
-            for hook in list(hooks.accumulated.values()) if hooks is not None and hooks.accumulated else ():
-                hook(t)
+    succeeded = False
+    try:
+        with no_grad():
+            for t in leaves:
+                hooks = t._edge.hooks  # type: ignore[union-attr]
+                for hook in list(hooks.accumulated.values()) if hooks is not None and hooks.accumulated else ():
+                    hook(t)
+        succeeded = True
+    finally:
+        if running.task is None:
+            calls, running.after_program = running.after_program, []
+            for call in calls:
+                call(succeeded)
 
 
 # ---------------------------------------------------------------------------------------------- anomaly mode

@@ -91,16 +91,16 @@ def _is_outside(group: Any, name: str) -> bool:
     return True
 
 
-def _rank_in(group: ProcessGroup, given: int | None, group_rank: int | None, what: str) -> int:
-    """A process that is named by its rank in the world, or by that in the group."""
+def _rank_in(group: ProcessGroup, given: int | None, group_rank: int | None, what: str, call: str = "") -> int:
+    """A process that is named, in a call, by its rank in the world, or by that in the group."""
     if (given is None) == (group_rank is None):
         raise ValueError(f"Must specify exactly one of {what} and group_{what}")
     if group_rank is not None:
         if not 0 <= group_rank < group.size():
             raise ValueError(f"Group rank {group_rank} is not part of group {group}")
         return group_rank
-    if group.ranks == list(range(group.size())) and not 0 <= given < group.size():  # type: ignore[operator]
-        raise RuntimeError(f"ProcessGroupGloo: invalid root rank: {given}")
+    if group is GroupMember.WORLD and not 0 <= given < group.size():  # type: ignore[operator]
+        raise RuntimeError(f"ProcessGroupGloo::{call or what}: invalid root rank: {given}")
     return get_group_rank(group, given)  # type: ignore[arg-type]
 
 
@@ -130,12 +130,12 @@ def broadcast(
         return None
     if not async_op and _is_captured(tensor):
         pg = group_of(group)
-        root = _rank_in(pg, src, group_src, "src")
+        root = _rank_in(pg, src, group_src, "src", "broadcast")
         call = lambda key, array: pg.broadcast(key, array, root)  # noqa: E731
         if Collective(f"broadcast(src={pg.ranks[root]})", pg, call, writes=pg.rank() != root).on(tensor):
             return None
     array, pg = _array(tensor, "tensor"), group_of(group)
-    root, key = _rank_in(pg, src, group_src, "src"), pg.key()
+    root, key = _rank_in(pg, src, group_src, "src", "broadcast"), pg.key()
     return _finish(pg, lambda: _write(tensor, pg.broadcast(key, array, root), "broadcast"), async_op, [tensor])
 
 
@@ -167,7 +167,7 @@ def reduce(
     if _is_outside(group, "reduce"):
         return None
     array, pg = _array(tensor, "tensor"), group_of(group)
-    root, kind, key = _rank_in(pg, dst, group_dst, "dst"), check_op(op, array.dtype), pg.key()
+    root, kind, key = _rank_in(pg, dst, group_dst, "dst", "reduce"), check_op(op, array.dtype, "reduce"), pg.key()
 
     def task() -> None:
         total = pg.reduce(key, array, root, kind)
@@ -215,7 +215,15 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, asy
         return None
     outputs, array, pg = _arrays(tensor_list, "tensor_list"), _array(tensor, "tensor"), group_of(group)
     if len(outputs) != pg.size():
-        raise RuntimeError(f"ProcessGroupGloo::allgather: requires {pg.size()} output tensors, got {len(outputs)}")
+        raise RuntimeError(
+            "ProcessGroupGloo::allgather: invalid output tensor list at index 0 "
+            f"(expected length {pg.size()}, got {len(outputs)})"
+        )
+    for other in tensor_list:
+        if other.dtype != tensor.dtype:
+            raise ValueError(
+                f"Invalid usage of tensors with different dtypesFound {other.dtype} and  {tensor.dtype}"
+            )
     _check_same(outputs, array, "ProcessGroupGloo::allgather")
     key = pg.key()
     return _finish(pg, lambda: _write_all(tensor_list, pg.all_gather(key, array), "all_gather"), async_op, tensor_list)
@@ -279,7 +287,7 @@ def gather(
     if _is_outside(group, "gather"):
         return None
     array, pg = _array(tensor, "tensor"), group_of(group)
-    root = 0 if dst is None and group_dst is None else _rank_in(pg, dst, group_dst, "dst")
+    root = 0 if dst is None and group_dst is None else _rank_in(pg, dst, group_dst, "dst", "gather")
     if pg.rank() == root:
         if not gather_list:
             raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
@@ -308,7 +316,7 @@ def scatter(
     if _is_outside(group, "scatter"):
         return None
     array, pg = _array(tensor, "tensor"), group_of(group)
-    root = 0 if src is None and group_src is None else _rank_in(pg, src, group_src, "src")
+    root = 0 if src is None and group_src is None else _rank_in(pg, src, group_src, "src", "scatter")
     parts = None
     if pg.rank() == root:
         if not scatter_list:
@@ -331,7 +339,7 @@ def reduce_scatter(
     if len(parts) != pg.size():
         raise RuntimeError(f"reduce_scatter: requires {pg.size()} input tensors, got {len(parts)}")
     _check_same([parts[pg.rank()]], array, "reduce_scatter")
-    kind, key = check_op(op, array.dtype), pg.key()
+    kind, key = check_op(op, array.dtype, "reduce_scatter"), pg.key()
     return _finish(
         pg, lambda: _write(output, pg.reduce_scatter(key, parts, kind), "reduce_scatter"), async_op, [output]
     )
@@ -350,7 +358,7 @@ def reduce_scatter_tensor(
         )
     if pg.coalescing is not None:
         return _later(pg, reduce_scatter_tensor, op, output, input)
-    kind, key = check_op(op, array.dtype), pg.key()
+    kind, key = check_op(op, array.dtype, "reduce_scatter_tensor"), pg.key()
     parts = np.split(np.ascontiguousarray(whole).reshape(-1), pg.size())
 
     def task() -> None:

@@ -8,8 +8,16 @@ from .coalescing import _coalescing_manager
 from .collectives import _all_gather_base, _reduce_scatter_base
 from .world import GroupMember
 from .world import default_group as _get_default_group
+from .world import default_store as _get_default_store
 
-__all__ = ["GroupMember", "_all_gather_base", "_coalescing_manager", "_get_default_group", "_reduce_scatter_base"]
+__all__ = [
+    "GroupMember",
+    "_all_gather_base",
+    "_coalescing_manager",
+    "_get_default_group",
+    "_get_default_store",
+    "_reduce_scatter_base",
+]
 __all__ += distributed.__all__
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,11 @@ class RedOpType(IntEnum):
     BOR = 6
     BXOR = 7
     PREMUL_SUM = 8
+
+    def __str__(self) -> str:
+        return f"RedOpType.{self.name}"
+
+    __format__ = Enum.__format__
 
 
 class _Names(type):
@@ -56,12 +61,14 @@ _UFUNCS: dict[RedOpType, Any] = {
 _WIDE = (RedOpType.SUM, RedOpType.AVG, RedOpType.PRODUCT)
 
 
-def check_op(op: Any, dtype: np.dtype) -> RedOpType:
-    """`op` as a kind of reduction. Raises for one that does not exist or does not fit the elements' type."""
+def check_op(op: Any, dtype: np.dtype, name: str = "all_reduce") -> RedOpType:
+    """`op` as a kind of reduction. Raises for one that does not exist or does not fit the type of what `name` reduces."""
     if not isinstance(op, RedOpType):
         raise TypeError(f"expected a torch.distributed.ReduceOp, got {type(op).__name__}")
     if op is RedOpType.PREMUL_SUM:
         raise NotImplementedError("ReduceOp.PREMUL_SUM is not implemented: multiply first, then use ReduceOp.SUM")
+    if dtype.kind == "c" and not supports_complex(op):
+        raise ValueError(f"{name} does not support {op} on complex tensors")
     if op in (RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR) and dtype.kind not in "iub":
         raise RuntimeError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
     if op is RedOpType.AVG and dtype.kind in "iub":

@@ -69,6 +69,12 @@ class Work:
         """What it raised."""
         return self._error
 
+    def source_rank(self) -> int:
+        """Who sent what `recv` has taken. Raises RuntimeError for other calls."""
+        raise RuntimeError(
+            "sourceRank() may only be called on work objects that correspond to a recv or recv-from-any call."
+        )
+
     def result(self) -> Any:
         """The tensors that it wrote."""
         self.wait()

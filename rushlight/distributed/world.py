@@ -165,8 +165,17 @@ def default_group() -> ProcessGroup:
     return _World.default
 
 
+def default_store() -> Store:
+    """The store through which the processes of the default group have met. Raises ValueError where there is none."""
+    if _World.store is None:
+        raise ValueError(_NOT_INITIALIZED)
+    return _World.store
+
+
 def group_of(group: ProcessGroup | None) -> ProcessGroup:
-    """The group of an argument; None is the default group."""
+    """The group of an argument; None is the default group. Raises ValueError for that of a process outside."""
+    if group is GroupMember.NON_GROUP_MEMBER:
+        raise ValueError("Invalid process group specified: this process does not belong to it")
     return default_group() if group is None else group
 
 
@@ -407,8 +416,13 @@ def new_group(
         raise ValueError(
             "the new group's world size should be less or equal to the world size set by init_process_group"
         )
-    if len(set(members)) < len(members) or any(not 0 <= r < world.size() for r in members):
-        raise ValueError(f"The new group's rank should be within the world_size set by init_process_group: {members}")
+    for r in members:
+        if not 0 <= r < world.size():
+            raise ValueError(
+                f"Rank {r} is out of range. Valid ranks are 0 to {world.size() - 1} (world_size={world.size()})"
+            )
+    if len(set(members)) < len(members):
+        raise ValueError(f"ranks list must not contain duplicate entries, got {members}")
     name = world.backend if backend is None else _checked_backend(backend)
     limit = world.timeout if timeout is None else timeout
     if use_local_synchronization:

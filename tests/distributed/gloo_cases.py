@@ -169,6 +169,43 @@ def static_graph(torch):
     return [None if p.grad is None else p.detach().sum().item() for p in model.parameters()]
 
 
+def reentrant(torch):
+    """Reentrant checkpoints, whose backward passes run within the whole one, of a module that is called twice."""
+    rank, found = torch.distributed.get_rank(), []
+    checkpoint = importlib.import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
+
+    class Twice(torch.nn.Module):
+        def __init__(self, calls):
+            super().__init__()
+            self.calls, self.inner, self.never = calls, torch.nn.Linear(6, 6), torch.nn.Linear(6, 2)
+            self.last = torch.nn.Linear(6, 2)
+
+        def forward(self, x):
+            for _ in range(self.calls):
+                x = checkpoint(self.inner, x, use_reentrant=True).tanh()
+            return self.last(x)
+
+    def trained(calls, **options):
+        torch.manual_seed(0)
+        module = Twice(calls)
+        model = torch.nn.parallel.DistributedDataParallel(module, **options)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(4):
+            optimizer.zero_grad()
+            x, y = _batch(torch, step + 3 * rank, 4)
+            ((model(x.requires_grad_()) - y) ** 2).sum().backward()
+            optimizer.step()
+        return [p.detach().sum().item() for p in model.parameters()] + [module.never.weight.grad is None]
+
+    for calls in (1, 2):
+        found.append([trained(calls, static_graph=True, gradient_as_bucket_view=views) for views in (False, True)])
+    try:
+        trained(1, find_unused_parameters=True)
+    except RuntimeError as error:
+        found.append(str(error)[:42])
+    return found
+
+
 def unused(torch):
     """Parameters that some processes use, or none."""
     rank = torch.distributed.get_rank()
@@ -273,5 +310,5 @@ def zero(torch):
 
 
 CASES = [
-    functional, coalesced, bucket_views, static_graph, unused, joined, joined_early, power_sgd, local_sgd, zero,
+    functional, coalesced, bucket_views, static_graph, reentrant, unused, joined, joined_early, power_sgd, local_sgd, zero,
 ]  # fmt: skip

@@ -80,6 +80,18 @@ def scatters(rank, size):
     return x.item(), y.tolist(), z.item()
 
 
+def scattered_layouts(rank, size):
+    """Parts whose dimensions have another order in memory."""
+    found = []
+    for part in (torch.arange(12.0).reshape(3, 4).t(), torch.arange(16.0).reshape(1, 2, 4, 2).permute(0, 3, 1, 2)):
+        x = torch.zeros(part.shape)
+        dist.scatter(x, [part + i for i in range(size)] if rank == 0 else None, src=0)
+        y = torch.zeros_like(part)
+        dist.scatter(y, [part + i for i in range(size)] if rank == 0 else None, src=0)
+        found.append(torch.equal(x, part + rank) and torch.equal(y, part + rank))
+    return found
+
+
 def all_to_all(rank, size):
     x = torch.zeros(size)
     dist.all_to_all_single(x, torch.arange(float(size)) + 10 * rank)
@@ -183,7 +195,7 @@ def checked_in_detail(rank, size):
 
 
 def mistakes(rank, size):
-    """Each has to raise before anything is sent."""
+    """Each has to raise, and leaves the group as it was."""
     said = []
     for call in (
         lambda: dist.all_reduce([torch.ones(1)]),
@@ -192,6 +204,10 @@ def mistakes(rank, size):
         lambda: dist.broadcast(torch.ones(1), src=3),
         lambda: dist.send(torch.ones(1), rank),
         lambda: dist.all_reduce(torch.ones(1), op=dist.ReduceOp.BOR),
+        lambda: dist.all_reduce(torch.ones(1, dtype=torch.complex64), op=dist.ReduceOp.MAX),
+        lambda: dist.all_gather([torch.ones(1)] * 3, torch.ones(1, dtype=torch.float64)),
+        lambda: dist.get_group_rank(dist.GroupMember.NON_GROUP_MEMBER, 0),
+        lambda: dist.all_reduce(torch.ones(1), async_op=True).source_rank(),
         lambda: dist.new_group([0, 1, 2, 3]),
         lambda: dist.init_process_group("gloo"),
     ):
@@ -202,8 +218,8 @@ def mistakes(rank, size):
 
 
 FUNCTIONS = [
-    reductions, large_sum, strided_sum, overlapping_calls, broadcast, reduce_to_one, gathers, scatters, all_to_all,
-    messages, messages_in_order, monitored, objects, groups, splits, checked_in_detail, mistakes,
+    reductions, large_sum, strided_sum, overlapping_calls, broadcast, reduce_to_one, gathers, scatters, scattered_layouts,
+    all_to_all, messages, messages_in_order, monitored, objects, groups, splits, checked_in_detail, mistakes,
 ]  # fmt: skip
 EVERYWHERE = {
     "reductions": {
@@ -214,9 +230,10 @@ EVERYWHERE = {
     "overlapping_calls": [3, 6, 9, 12, 15],
     "broadcast": 2,
     "messages_in_order": True,
+    "scattered_layouts": [True, True],
     "checked_in_detail": "DebugLevel.OFF",
     "mistakes": ["TypeError", "RuntimeError", "RuntimeError", "RuntimeError", "ValueError", "RuntimeError",
-                 "ValueError", "ValueError"],
+                 "ValueError", "ValueError", "ValueError", "RuntimeError", "ValueError", "ValueError"],
 }  # fmt: skip
 OWN = {
     "reduce_to_one": [0, 2, 2],
@@ -234,6 +251,10 @@ OWN = {
     "groups": [(4, 0, 2), -1, (4, 1, 2)],
     "monitored": ["[Rank 0]: Ranks 1, 2 failed to pass monitoredBarrier in 50 ms", "", ""],
 }
+
+
+def test_names_of_reductions():
+    assert f"{dist.ReduceOp.SUM} {str(dist.ReduceOp.AVG)}" == "RedOpType.SUM RedOpType.AVG"
 
 
 @pytest.fixture(scope="module")

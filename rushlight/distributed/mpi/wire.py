@@ -146,7 +146,11 @@ class Wire:
     def scatter(self, call: Call, like: np.ndarray, parts: list[np.ndarray] | None, root: int) -> np.ndarray:
         """The part that root has for this rank."""
         out = np.empty(like.shape, like.dtype)
-        whole = out if parts is None else np.stack(parts)
+        whole = out
+        if parts is not None:  # not by np.stack, which keeps the order of the parts' dimensions in memory
+            whole = np.empty((self.size, *like.shape), like.dtype)
+            for i, part in enumerate(parts):
+                whole[i] = part
         byte, n = self.library.byte, out.nbytes
         self._do(call, "Iscatter", _at(whole), n, byte, _at(out), n, byte, root, keep=(whole, out))
         return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,7 @@ from rushlight.core.dispatch.mode import emit_event, is_grad_enabled, no_grad, t
 from rushlight.core.tensor.storage import storage_of
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.module import Module
+from rushlight.ops import cat
 
 from .grad_bucket import GradBucket
 from .join import Join, Joinable, JoinHook, distributed_package, total
@@ -22,6 +24,7 @@ from .reducer import Reducer, nothing
 __all__ = ["DistributedDataParallel"]
 
 _DEFAULT_BUCKET_MB = 25
+_SMALL_BYTES = 1 << 16  # of a tensor that is copied to travel together with others
 
 
 class _Hook(JoinHook):
@@ -84,7 +87,8 @@ class DistributedDataParallel(Module, Joinable):
     backward pass outside averages all that has accumulated.
 
     find_unused_parameters: look, after each forward pass, which parameters its result does not depend on, and do not
-    wait for their gradients; so does static_graph, since it allows unused parameters. bucket_cap_mb: how much travels at
+    wait for their gradients. static_graph: average when the whole backward pass is over, which may reach a parameter several
+    times (reentrant checkpoints) or never. bucket_cap_mb: how much travels at
     once. process_group: by default the default group. gradient_as_bucket_view: gradients are parts of the flat tensors that
     travel, which saves memory and copies; the next backward pass writes there again.
 
@@ -93,7 +97,8 @@ class DistributedDataParallel(Module, Joinable):
     delay_all_reduce_named_params: names and parameters whose averages begin after all others'. torch begins when the gradient
     of param_to_hook_all_reduce is there; the results are the same.
 
-    Raises RuntimeError for a module without parameters that require gradients, ValueError for device_ids (the CPU has
+    Raises RuntimeError for a module without parameters that require gradients, or whose parameters differ between
+    processes in number, type or shape, ValueError for device_ids (the CPU has
     none), NotImplementedError for options that are not implemented.
     """
 
@@ -149,6 +154,7 @@ class DistributedDataParallel(Module, Joinable):
         self.parameters_to_ignore = ignored
         self._divides_by_all = True
         if init_sync:
+            self._check_shapes([p for _, p in named])
             self._broadcast([t for n, t in module.state_dict(keep_vars=True).items() if n not in ignored])
         cap = _DEFAULT_BUCKET_MB if bucket_cap_mb is None else bucket_cap_mb
         self._bucket_cap = int(cap * (1 << 20))
@@ -165,18 +171,54 @@ class DistributedDataParallel(Module, Joinable):
         )
 
     def _broadcast(self, tensors: list[Any], root: int = 0) -> None:
-        """Take the values of one process."""
-        group = self.process_group
+        """Take the values of one process; small tensors of one type travel together."""
+        broadcast = self._broadcast_captured if thread.state.level > 1 else self._broadcast_arrays
+        with no_grad():
+            for together in _together([t for t in tensors if isinstance(t, Tensor)]):
+                broadcast(together, root)
+
+    def _broadcast_arrays(self, tensors: list[Tensor], root: int) -> None:
+        group, arrays = self.process_group, [t._array for t in tensors]
+        flat = arrays[0] if len(arrays) == 1 else np.concatenate([a.reshape(-1) for a in arrays])
+        key = group.key()
+        values = group.run(lambda: group.broadcast(key, flat, root))
+        if group.rank() == root:
+            return
+        if len(arrays) == 1:
+            np.copyto(arrays[0], values)
+        else:
+            for array, place in zip(arrays, _places(tensors), strict=True):
+                np.copyto(array, values[place].reshape(array.shape))
         for t in tensors:
-            if isinstance(t, Tensor):
-                if thread.state.level > 1:  # a recorder may hear of it
-                    distributed_package().broadcast(t, group=group, group_src=root)
-                    continue
-                key, array = group.key(), t._array
-                values = group.run(lambda key=key, array=array: group.broadcast(key, array, root))
-                if values is not t._array:
-                    t._array[...] = values
-                    storage_of(t).wrote("DistributedDataParallel")
+            storage_of(t).wrote("DistributedDataParallel")
+
+    def _broadcast_captured(self, tensors: list[Tensor], root: int) -> None:
+        """The same in operators, and a collective, that a recorder hears of."""
+        group = self.process_group
+        flat = tensors[0] if len(tensors) == 1 else cat([t.reshape(-1) for t in tensors])
+        distributed_package().broadcast(flat, group=group, group_src=root)
+        if len(tensors) > 1 and group.rank() != root:
+            for t, place in zip(tensors, _places(tensors), strict=True):
+                t.copy_(flat[place].view(t.shape))
+
+    def _check_shapes(self, parameters: list[Tensor]) -> None:
+        """Raises RuntimeError where another process has other parameters, in that one as well."""
+        group = self.process_group
+        counts = _gathered(group, [len(parameters)])
+        for rank, (count,) in enumerate(counts):
+            if count != counts[0][0]:
+                raise RuntimeError(
+                    f"DDP expects same model across all ranks, but Rank {rank} has {count} params, while rank 0 has "
+                    f"inconsistent {counts[0][0]} params."
+                )
+        known = _gathered(group, [zlib.crc32(f"{p.dtype} {list(p.shape)}".encode()) for p in parameters])
+        for rank, theirs in enumerate(known):
+            for i, (one, other) in enumerate(zip(known[0], theirs, strict=True)):
+                if one != other:
+                    raise RuntimeError(
+                        f"[{rank}]: params[{i}] in this process with sizes {list(parameters[i].shape)} appears not to match "
+                        f"sizes of the same param in process 0. (These are the sizes in process {group.rank()}.)"
+                    )
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         averaging = is_grad_enabled() and self.require_backward_grad_sync
@@ -184,7 +226,7 @@ class DistributedDataParallel(Module, Joinable):
             self._tell_recorder(averaging)
         self._tell_joined(averaging)
         if averaging:
-            self.reducer.prepare()
+            self.reducer.prepare(waits_for_end=self.static_graph)
         else:
             self.reducer.rest()
         if self.broadcast_buffers and self.require_forward_param_sync:
@@ -192,7 +234,7 @@ class DistributedDataParallel(Module, Joinable):
         output = self.module(*inputs, **kwargs)
         if self.require_forward_param_sync is not averaging:
             self.require_forward_param_sync = averaging
-        if averaging and self._looks_for_unused:
+        if averaging and self.find_unused_parameters and not self.static_graph:
             self.reducer.prepare(output)
         return output
 
@@ -317,6 +359,11 @@ class DistributedDataParallel(Module, Joinable):
             "is_multi_device_module": 0,
         }
 
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(module: Module, params_and_buffers_to_ignore: list[str]) -> None:
+        """Leave parameters and buffers, by their names in `module`, out of what the processes exchange."""
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
+
     def _set_static_graph(self) -> None:
         self.static_graph = True
 
@@ -336,6 +383,35 @@ class DistributedDataParallel(Module, Joinable):
         named = [(n, p) for n, p in self.module.named_parameters() if p.requires_grad]
         names, parameters = [n for n, _ in named], [p for _, p in named]
         object.__setattr__(self, "reducer", self._reducer(parameters, names))
+
+
+def _together(tensors: list[Tensor]) -> list[list[Tensor]]:
+    """What travels at once: small tensors of one type."""
+    parts: list[list[Tensor]] = []
+    small: dict[Any, list[Tensor]] = {}
+    for t in tensors:
+        if t.nbytes > _SMALL_BYTES:
+            parts.append([t])
+            continue
+        if t.dtype not in small:
+            small[t.dtype] = []
+            parts.append(small[t.dtype])
+        small[t.dtype].append(t)
+    return parts
+
+
+def _places(tensors: list[Tensor]) -> Iterator[slice]:
+    """Where each tensor is in a flat one of all."""
+    at = 0
+    for t in tensors:
+        yield slice(at, at + t.numel())
+        at += t.numel()
+
+
+def _gathered(group: Any, numbers: list[int]) -> list[list[int]]:
+    """The numbers of each process."""
+    key, array = group.key(), np.array(numbers, np.int64)
+    return [theirs.tolist() for theirs in group.run(lambda: group.all_gather(key, array))]
 
 
 def _group_of_mesh(mesh: Any, group: Any) -> Any:

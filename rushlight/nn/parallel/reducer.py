@@ -6,11 +6,13 @@ gradients of a bucket have been accumulated, its sum over the processes begins, 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Set
 from typing import Any
 
 import numpy as np
 
+from rushlight.autograd.engine import when_all_done
 from rushlight.core.dispatch.mode import emit_event, no_grad, thread
 from rushlight.core.tensor.node import Leaf
 from rushlight.core.tensor.storage import storage_of
@@ -122,6 +124,8 @@ class Reducer:
         self.active = self.begun = False  # whether a backward pass is expected, and has come
         self.next = 0  # the bucket whose sum begins next: the same order in every process
         self.unused: set[int] | None = None
+        self.waits_for_end = False  # static_graph: a gradient may be added to until the whole backward pass is over
+        self.ending = False  # whether the backward pass whose averages have been made still runs
         self.hook: Callable[[Any, GradBucket], Any] | None = None
         self.hook_state: Any = None
         self.heard_by: Callable[[], Any] = nothing  # a weak reference to the recorder that has heard of this pass
@@ -130,15 +134,18 @@ class Reducer:
 
     # ------------------------------------------------------------------------------------------ one backward pass
 
-    def prepare(self, output: Any = None) -> None:
-        """Expect the gradients of the next backward pass; with `output`, only of those parameters that it depends on."""
+    def prepare(self, output: Any = None, waits_for_end: bool = False) -> None:
+        """Expect the gradients of the next backward pass; with `output`, only of those parameters that it depends on.
+
+        waits_for_end: average all gradients when the pass is over, which may reach a parameter several times, or never.
+        """
         if self.active and self.begun:
             missing = [self.names[i] for i in self.bucket_of if i not in self.ready]
             raise RuntimeError(_UNFINISHED + f" Parameters without a gradient in the prior iteration: {missing}.")
         self.active, self.begun, self.next, self.ready = True, False, 0, set()
         for bucket in self.buckets:
             bucket.waiting, bucket.finish, bucket.averages = len(bucket.parameters), None, None
-        self.unused = None
+        self.unused, self.waits_for_end, self.ending = None, waits_for_end, False
         if output is not None:
             used = _reached_from(output)
             self.unused = {i for i in self.bucket_of if i not in used}
@@ -172,22 +179,46 @@ class Reducer:
     def _reached(self, p: Tensor) -> None:
         """The hook of a parameter: its gradient has been accumulated."""
         if not self.active:
+            if self.ending:
+                self._reached_late(p)
             return
         if thread.state.level > 1 and not self._is_heard():
             emit_event(
                 "left",
                 "a backward pass averages gradients between processes whose forward pass was outside of the compiled function",
             )
+        if self.waits_for_end:
+            if not self.begun:
+                when_all_done(self._end)
+            self.begun = True
+            self.ready.add(id(p))
+            return
         self.begun = True
         if id(p) in self.ready:
-            raise RuntimeError(
-                "Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) "
-                "Use of a module parameter outside the `forward` function. 2) Reused parameters in multiple reentrant "
-                f"backward passes. The parameter is {self.names[id(p)]}."
-            )
+            raise RuntimeError(_READY_TWICE.format(self.names[id(p)]))
         self._mark(p)
         if self.next == len(self.buckets):
             self._finish()
+            self.ending = True
+            when_all_done(self._has_ended)
+
+    def _reached_late(self, p: Tensor) -> None:
+        """A gradient has been added to one whose average has been made: by another pass within this one."""
+        if self.unused is not None:
+            raise RuntimeError(_READY_TWICE.format(self.names[id(p)]))
+        warnings.warn(_REACHED_LATE.format(self.names[id(p)]), stacklevel=2)
+
+    def _has_ended(self, succeeded: bool) -> None:
+        self.ending = False
+
+    def _end(self, succeeded: bool) -> None:
+        """Average all gradients at the end of a pass that has been waited for."""
+        if not succeeded or not self.active:
+            return
+        self.unused = {i for i in self.bucket_of if i not in self.ready}
+        for bucket in self.buckets:
+            self._begin(bucket)
+        self._finish()
 
     def _mark(self, p: Tensor) -> None:
         self.ready.add(id(p))
@@ -318,6 +349,22 @@ _UNFINISHED = (
     "your module has parameters that were not used in producing loss. You can enable unused parameter detection by "
     "passing the keyword argument `find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by "
     "making sure all `forward` function outputs participate in calculating loss."
+)
+
+
+_READY_TWICE = (
+    "Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use of a module "
+    "parameter outside the `forward` function. Please make sure model parameters are not shared across multiple concurrent "
+    "forward-backward passes. 2) Reused parameters in multiple reentrant backward passes. For example, if you use multiple "
+    "`checkpoint` functions to wrap the same part of your model, it would result in the same set of parameters been used "
+    "by different reentrant backward passes multiple times, and hence marking a variable ready multiple times. DDP does "
+    "support such use cases with static_graph=True. The parameter is {}."
+)
+
+_REACHED_LATE = (
+    "DistributedDataParallel: a backward pass within the backward pass (a reentrant checkpoint) has added to the gradient of "
+    "{} after its average was made, so that the processes' gradients differ. Use static_graph=True, or "
+    "checkpoint(..., use_reentrant=False)."
 )
 
 
