@@ -221,9 +221,7 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, asy
         )
     for other in tensor_list:
         if other.dtype != tensor.dtype:
-            raise ValueError(
-                f"Invalid usage of tensors with different dtypesFound {other.dtype} and  {tensor.dtype}"
-            )
+            raise ValueError(f"Invalid usage of tensors with different dtypesFound {other.dtype} and  {tensor.dtype}")
     _check_same(outputs, array, "ProcessGroupGloo::allgather")
     key = pg.key()
     return _finish(pg, lambda: _write_all(tensor_list, pg.all_gather(key, array), "all_gather"), async_op, tensor_list)

@@ -254,7 +254,7 @@ OWN = {
 
 
 def test_names_of_reductions():
-    assert f"{dist.ReduceOp.SUM} {str(dist.ReduceOp.AVG)}" == "RedOpType.SUM RedOpType.AVG"
+    assert f"{dist.ReduceOp.SUM} {dist.ReduceOp.AVG!s}" == "RedOpType.SUM RedOpType.AVG"
 
 
 @pytest.fixture(scope="module")

@@ -276,7 +276,7 @@ def test_a_thousand_steps(results):
         assert found["difference False"] < 2e-5 and found["difference True"] < 2e-5
         assert found["programs"] == 1
     # from the last parameter on, until 104 bytes are there; after a pass within no_sync() buffers are not broadcast
-    assert "2 buckets of gradients (216, 256 bytes), 3 broadcast(src=0) (32, 32, 8 bytes)" in first["explained"]
+    assert "2 buckets of gradients (216, 256 bytes), 2 broadcast(src=0) (64, 8 bytes)" in first["explained"]
 
 
 def test_collectives_by_hand(results):
