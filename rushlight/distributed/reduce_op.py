@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum, IntEnum
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,8 @@ class RedOpType(IntEnum):
     def __str__(self) -> str:
         return f"RedOpType.{self.name}"
 
-    __format__ = Enum.__format__
+    def __format__(self, format_spec: str, /) -> str:
+        return format(str(self), format_spec)
 
 
 class _Names(type):

@@ -71,7 +71,7 @@ _CONTAINERS = (list, dict, set, deque, bytearray, array.array, np.ndarray)
 _FIXED = (
     *PLAIN, np.generic, np.dtype, np.ufunc, range, slice, frozenset, BaseException, GetSetDescriptorType, CodeType, ClassMethodDescriptorType,
     MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType, type(Ellipsis), type(NotImplemented),
-    itemgetter, GenericAlias, UnionType, type(namedtuple("_", "field").field),
+    itemgetter, GenericAlias, UnionType, type(vars(namedtuple("_", "field"))["field"]),
 )  # fmt: skip
 _FIXED_NAMES = frozenset(
     """

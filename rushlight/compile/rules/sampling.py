@@ -14,9 +14,9 @@ from .table import rule
 @rule("grid_sampler_2d", "grid_sampler_3d")
 def grid_sampler(b, input, grid, mode, padding_mode, align_corners):
     images = _images(b, input)
-    out = None
+    out: Any = None
     for place, outside, weights, _ in combined_taps(*_taps(grid, input, mode, padding_mode, align_corners)):
-        part = _picked(b, images, place) * _for_channels(b, _of_inside(prod(weights), outside))
+        part = _picked(b, images, place) * _for_channels(b, _of_inside(weights, outside))
         out = part if out is None else out + part
     return out.reshape(*input.shape[:2], *grid.shape[1:-1])
 
@@ -29,10 +29,10 @@ def grid_sampler_backward(b, g, input, grid, mode, padding_mode, align_corners):
     of_grid: list[Any] = [None] * axes
     for place, outside, weights, slopes in combined_taps(*_taps(grid, input, mode, padding_mode, align_corners)):
         place = b.lazy(b.store(place))
-        part = b.store(g * _for_channels(b, _of_inside(prod(weights), outside)))
+        part = b.store(g * _for_channels(b, _of_inside(weights, outside)))
         operands = part, b.lines(_for_channels(b, place).broadcast_to(g.shape), 2)
         onto = (b.extern("scatter_add", operands, (images.shape, g.dtype), axis=2, onto=onto)[0].value,)
-        value = _of_inside((g * _picked(b, images, place)).sum(1), outside)
+        value = _of_inside([(g * _picked(b, images, place)).sum(1)], outside)
         for i, slope in enumerate(slopes):
             term = value * slope * prod(w for j, w in enumerate(weights) if j != i)
             of_grid[axes - 1 - i] = term if of_grid[axes - 1 - i] is None else of_grid[axes - 1 - i] + term
@@ -59,7 +59,9 @@ def _picked(b: Builder, images: Lazy, place: Lazy) -> Lazy:
     return Lazy(b, shape, gather(images.ref(), (index(0), index(1), at.expr)))
 
 
-def _of_inside(x: Lazy, outside: Lazy) -> Lazy:
+def _of_inside(factors: list, outside: Lazy) -> Lazy:
+    """The product of these, 0 outside of the image."""
+    x: Any = prod(factors)
     return where(outside, x.dtype.type(0), x)
 
 
