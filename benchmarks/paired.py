@@ -21,12 +21,28 @@ def installed(library: str) -> bool:
     return importlib.util.find_spec(library) is not None
 
 
+# What RUSHLIGHT_ISA is for Rushlight, for the libraries that torch and NumPy bring.
+_SETTINGS = ("ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "OPENBLAS_CORETYPE")
+_CAPS = {
+    "sse41": ("SSE41", "default", "SSE4_2", "Nehalem"),
+    "avx2": ("AVX2", "avx2", "AVX2", "Haswell"),
+    "avx512": ("AVX512_CORE", "avx512", "AVX512", "SkylakeX"),
+}
+
+
+def cap_alike() -> None:
+    """Limit the instructions of processes to come as RUSHLIGHT_ISA limits Rushlight's, where the user has not said otherwise."""
+    for name, value in zip(_SETTINGS, _CAPS.get(os.environ.get("RUSHLIGHT_ISA", ""), ()), strict=False):
+        os.environ.setdefault(name, value)
+
+
 class Runner:
     """A process in which `library` runs the cases of `module`: what its `cases(library, **options)` returns."""
 
     def __init__(
         self, library: str, module: str, threads: int | None = None, name: str | None = None, **options: object
     ):
+        cap_alike()
         context = get_context("spawn")
         self.name = name or library
         self._pipe, theirs = context.Pipe()

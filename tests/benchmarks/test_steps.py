@@ -1,12 +1,13 @@
 """The training steps of `python -m benchmarks steps`, in small sizes: they run, learn, and are counted rightly."""
 
 import math
+import os
 import warnings
 
 import pytest
 
 import rushlight as torch
-from benchmarks import step_limits, steps
+from benchmarks import paired, step_limits, steps
 from benchmarks.step_cases import CASES, Case, one_layer
 from benchmarks.step_worker import FirstSteps, cases
 
@@ -19,6 +20,21 @@ SMALL = {
     "lstm": {"batch": 2, "length": 5, "vocabulary": 100},
     "dcgan": {"batch": 2},
 }
+
+
+def test_libraries_are_limited_alike(monkeypatch):
+    for name in paired._SETTINGS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RUSHLIGHT_ISA", "amx")
+    paired.cap_alike()
+    assert "ATEN_CPU_CAPABILITY" not in os.environ
+    monkeypatch.setenv("RUSHLIGHT_ISA", "avx2")
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "SSE41")
+    for name in paired._SETTINGS[1:]:
+        monkeypatch.setenv(name, "")  # so that it is put back
+        monkeypatch.delenv(name)
+    paired.cap_alike()
+    assert [os.environ[name] for name in paired._SETTINGS] == ["SSE41", "avx2", "AVX2", "Haswell"]
 
 
 @pytest.mark.parametrize("name", CASES)
