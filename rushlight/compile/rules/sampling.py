@@ -8,6 +8,7 @@ from typing import Any
 from ...ops.spatial.grid import combined_taps, taps_of
 from ..ir.expression import gather, index
 from ..ir.lazy import Builder, Lazy, Untraceable, where
+from .joining import stack
 from .table import rule
 
 
@@ -36,7 +37,7 @@ def grid_sampler_backward(b, g, input, grid, mode, padding_mode, align_corners):
         for i, slope in enumerate(slopes):
             term = value * slope * prod(w for j, w in enumerate(weights) if j != i)
             of_grid[axes - 1 - i] = term if of_grid[axes - 1 - i] is None else of_grid[axes - 1 - i] + term
-    return b.lazy(onto[0].ref()).reshape(input.shape), _side_by_side(b, of_grid).reshape(grid.shape)
+    return b.lazy(onto[0].ref()).reshape(input.shape), stack(b, *of_grid, dim=-1).reshape(grid.shape)
 
 
 def _taps(grid: Lazy, input: Lazy, mode: str, padding_mode: str, align_corners: bool) -> tuple[list, list[int]]:
@@ -68,13 +69,3 @@ def _of_inside(factors: list, outside: Lazy) -> Lazy:
 def _for_channels(b: Builder, x: Lazy) -> Lazy:
     """(N, M) in memory, as (N, 1, M)."""
     return b.lazy(x.ref()).reshape(len(x), 1, x.shape[1])
-
-
-def _side_by_side(b: Builder, parts: list[Lazy]) -> Lazy:
-    """(*) each -> (*, number of them)"""
-    shape = (*parts[0].shape, len(parts))
-    wide = [x.reshape(*x.shape, 1).broadcast_to(shape) for x in parts]
-    out, at = wide[0], b.positions(shape, len(shape) - 1)
-    for i, x in enumerate(wide[1:], 1):
-        out = where(at == at.dtype.type(i), x, out)
-    return out
