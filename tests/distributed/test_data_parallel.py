@@ -249,3 +249,22 @@ def test_data_parallel_without_devices():
     assert torch.equal(parallel_apply([model, model], [x, (x,)])[1], model(x))
     with pytest.raises(RuntimeError, match="device type could not be determined"):
         data_parallel(model, x, range(2))
+
+
+def other_shapes(rank, size):
+    """What processes hear whose modules differ in a shape, or in the number of parameters."""
+    found = []
+    for module in (nn.Linear(3 + rank, 2), nn.Linear(3, 2, bias=not rank)):
+        try:
+            DistributedDataParallel(module)
+            found.append("")
+        except RuntimeError as error:
+            found.append(str(error))
+    return found
+
+
+def test_shapes_are_compared_at_the_start(tmp_path):
+    for result in results_of([other_shapes], 2, tmp_path):
+        shape, number = result["other_shapes"]
+        assert "params[0] in this process" in shape and "in process 0" in shape
+        assert "Rank 1 has 1 params" in number and "2 params" in number
