@@ -207,16 +207,23 @@ def _kept_elsewhere(opened: dict[int, tuple[Any, Opened]], box: list) -> set[int
     """The identities of the lists, dicts and objects of a result to which something else refers as well."""
     if all(type(o) is tuple or o is box for o, _ in opened.values()):
         return set()
-    gc.collect()  # a cycle that nothing leads to may still refer to them
     inside = Counter([id(item) for o, _ in opened.values() for item in _items(o)])
-    sample = {0: ([],)}
-    nothing = sys.getrefcount(sample[0][0])
-    kept = {i for i in opened if sys.getrefcount(opened[i][0]) != nothing + inside[i] or _is_weakly_known(opened[i][0])}
+    kept = _referred_to(opened, inside)
+    if kept - {id(box)}:
+        gc.collect()  # a cycle that nothing leads to may still refer to them
+        kept = _referred_to(opened, inside)
     kept.discard(id(box))
     for i in opened:  # around what is in it
         if i in kept and type(opened[i][0]) is tuple:
             kept.update(j for j in map(id, opened[i][0]) if j in opened)
     return {i for i in kept if not isinstance(opened[i][0], tuple)}
+
+
+def _referred_to(opened: dict[int, tuple[Any, Opened]], inside: Counter[int]) -> set[int]:
+    """The identities of what has more references than those inside of the result, or is weakly known."""
+    sample = {0: ([],)}
+    nothing = sys.getrefcount(sample[0][0])
+    return {i for i in opened if sys.getrefcount(opened[i][0]) != nothing + inside[i] or _is_weakly_known(opened[i][0])}
 
 
 def _items(o: Any) -> list:

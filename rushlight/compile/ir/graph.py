@@ -221,7 +221,7 @@ class Update:
     def __repr__(self) -> str:
         lists = ", ".join(map(repr, self.lists))
         options = "".join(f", {k}={v!r}" for k, v in self.options.items())
-        return f"{self.results!r} = update {self.update.__module__}.{self.update.__name__}({lists}{options})"
+        return f"{self.results!r} = update {self.update.__qualname__}({lists}{options})"
 
 
 class Store(NamedTuple):
