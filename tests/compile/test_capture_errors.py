@@ -553,18 +553,3 @@ def test_the_log(monkeypatch, capsys):
     monkeypatch.setenv("RUSHLIGHT_LOG", "graph")
     call(torch.compile(lambda x: x.exp()), 4, torch.ones(2))
     assert "= exp(" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
-def test_the_log_names_updates(monkeypatch, capsys, optimizer):
-    monkeypatch.setenv("RUSHLIGHT_LOG", "kernels")
-    net = torch.nn.Linear(2, 1)
-    updates = getattr(torch.optim, optimizer)(net.parameters(), lr=0.1)
-
-    def step(x):
-        updates.zero_grad()
-        net(x).sum().backward()
-        updates.step()
-
-    call(torch.compile(step), 5, torch.ones(1, 2))
-    assert f"update {optimizer}" in capsys.readouterr().err

@@ -634,3 +634,20 @@ def test_native_update_for_compiled_steps():
     assert native.set_options(options | {"weight_decay": 0.5})
     assert native.kernel.call(native.block.ctypes.data) == 1
     assert_same([*itertools.chain(*arrays)], [*itertools.chain(*expected)])
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
+def test_the_log_names_updates(monkeypatch, capsys, optimizer):
+    monkeypatch.setenv("RUSHLIGHT_LOG", "kernels")
+    net = torch.nn.Linear(2, 1)
+    updates = getattr(torch.optim, optimizer)(net.parameters(), lr=0.1)
+
+    def step(x):
+        updates.zero_grad()
+        net(x).sum().backward()
+        updates.step()
+
+    step = torch.compile(step)
+    for _ in range(5):
+        step(torch.ones(1, 2))
+    assert f"update {optimizer}" in capsys.readouterr().err
