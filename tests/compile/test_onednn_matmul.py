@@ -6,8 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from rushlight.backend import isa
 from rushlight.backend.onednn import library
-from rushlight.compile.lower.onednn import choose, kernels, matmul, serves
+from rushlight.compile.lower.onednn import blas, choose, kernels, matmul, serves
 from rushlight.compile.lower.onednn.direct import Run
 
 pytestmark = pytest.mark.skipif(not (library.available() and kernels.available()), reason="needs oneDNN and llvmlite")
@@ -210,3 +211,60 @@ def test_products_by_openblas_where_onednn_has_none(monkeypatch):
     x, y, bias = random(600, 300), random(300, 520), random(520)
     close(product(x, y), x.astype("f8") @ y.astype("f8"), 300)
     close(product(x, y, bias=bias), x.astype("f8") @ y.astype("f8") + bias, 300)
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """All float32 matrices by OpenBLAS, each thread a part; tells how often."""
+    if not blas.is_shareable() or blas.function(np.dtype("f4")) is None:
+        pytest.skip("needs NumPy's OpenBLAS on one thread")
+    made = []
+
+    def counted(*arguments):
+        made.append(blas_shared(*arguments))
+        return made[-1]
+
+    blas_shared = blas.multiply_shared
+    monkeypatch.setattr(matmul, "SMALL_MULTIPLY_ADDS", 0)
+    monkeypatch.setattr(matmul, "_is_faster_shared", lambda *_: True)
+    monkeypatch.setattr(blas, "multiply_shared", counted)
+    return made
+
+
+@pytest.mark.parametrize("name", SIDES)
+@pytest.mark.parametrize("onto", [False, True])
+def test_products_shared_out(shared, name, onto):
+    if onto:
+        test_scaled_and_added(name)
+    else:
+        test_products(name)
+    if name in ("large", "first transposed", "one row", "one column", "both transposed", "rows apart"):
+        assert any(shared)
+
+
+@pytest.mark.parametrize("shape", [(4, 40, 12), (17, 300, 33), (600, 300, 521), (1, 700, 15)])
+@pytest.mark.parametrize("scale", [1.0, 0.25])
+def test_bias_of_products_shared_out(shared, shape, scale):
+    test_bias_and_activation(shape, scale, None)
+    assert any(shared)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "chosen"),
+    [
+        (random(256, 512), random(512, 256), True),
+        (random(255, 512), random(512, 256), False),
+        (random(256, 511), random(511, 256), False),
+        (random(512, 40).T, random(512, 30), True),
+        (random(256, 1024).T, random(256, 256), True),
+        (random(256, 1023).T, random(256, 256), False),
+    ],
+)
+def test_which_products_are_shared_out(monkeypatch, x, y, chosen):
+    if not blas.is_shareable():
+        pytest.skip("needs NumPy's OpenBLAS on one thread")
+    monkeypatch.setattr(isa, "has_avx512", lambda: False)
+    asked = []
+    monkeypatch.setattr(blas, "multiply_shared", lambda *a: asked.append(a))
+    product(x, y)
+    assert bool(asked) == chosen

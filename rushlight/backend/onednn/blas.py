@@ -13,7 +13,7 @@ from importlib import import_module
 
 from ...core.locks import made_once
 
-__all__ = ["leave_cores_to_openmp", "limit_blas_threads"]
+__all__ = ["blas_threads", "leave_cores_to_openmp", "limit_blas_threads"]
 
 
 def limit_blas_threads(n: int) -> int | None:
@@ -25,6 +25,12 @@ def limit_blas_threads(n: int) -> int | None:
     before = get_number()
     set_number(n)
     return before
+
+
+def blas_threads() -> int | None:
+    """How many threads NumPy's OpenBLAS uses; None where NumPy has another BLAS."""
+    functions = _openblas()
+    return None if functions is None else functions[0]()
 
 
 @made_once

@@ -11,6 +11,8 @@ from importlib import import_module
 import numpy as np
 
 from ....backend.onednn.address import address
+from ....backend.onednn.blas import blas_threads, leave_cores_to_openmp
+from ....backend.onednn.library import available
 from ....core.locks import made_once
 from ...ir.graph import Ref
 from ..llvm.ir import Builder, Val, number
@@ -18,7 +20,7 @@ from . import kernels
 from .binder import Probe
 from .kernels import entry
 
-__all__ = ["function", "multiply", "repeat"]
+__all__ = ["function", "is_shareable", "multiply", "multiply_shared", "repeat"]
 
 _NAMES = {"float32": ("scipy_sgemm_64_", "sgemm_64_"), "float64": ("scipy_dgemm_64_", "dgemm_64_")}
 
@@ -38,9 +40,67 @@ def multiply(binder: Probe, x: Ref, y: Ref, out: Ref, scale: float, keep: float,
 
     BLAS counts by columns, so what it computes is out^T = y^T x^T.
     """
+    words = _arguments(binder, x, y, out, scale, keep)
+    if words is None:
+        return False
+    places = (binder.pointer(r, offset) for r, offset in zip((x, y, out), offsets, strict=True))
+    binder.note("OpenBLAS")
+    binder.call(kernels.fixed("gemm"), binder.block(*words), *places)
+    return True
+
+
+def multiply_shared(binder: Probe, x: Ref, y: Ref, out: Ref, scale: float, keep: float) -> bool:
+    """The same for one matrix, each thread of the pool a part of the rows or, where these are fewer, of the columns."""
+    words = _arguments(binder, x, y, out, scale, keep)
+    if words is None:
+        return False
+    rows, columns = out.shape
+    by_rows = rows >= columns
+    steps = (x.strides[0], 0, out.strides[0]) if by_rows else (0, y.strides[1], out.strides[1])
+    total = max(rows, columns)
+    places = (binder.pointer(x), binder.pointer(y), binder.pointer(out))
+    numbers = (total, *(s * out.dtype.itemsize for s in steps), by_rows, *words[:-2])
+    function = kernels.native(_part, 3, len(numbers))
+    binder.note("OpenBLAS")
+    binder.launch(function, -(-total // _UNIT), places, *numbers)
+    return True
+
+
+def is_shareable() -> bool:
+    """Whether OpenBLAS's calls take one thread each, so that the pool's threads can make them at the same time."""
+    if available():
+        leave_cores_to_openmp()  # as for what is emitted then
+    return blas_threads() == 1
+
+
+_UNIT = 16  # rows or columns that a thread takes at least: the kernels' own blocks
+
+
+def _part(b: Builder, parameters: list[Val], low: Val, high: Val) -> None:
+    x, y, out, total, x_step, y_step, out_step, by_rows, gemm, letter_y, letter_x, m, n, *rest = parameters
+    start, stop = (b.op("mul", unit, _UNIT) for unit in (low, high))
+    stop = b.select(b.compare("icmp slt", stop, total), stop, total)
+    count = b.op("sub", stop, start)
+    with b.when(b.compare("icmp sgt", count, 0)):
+        x, y, out = (
+            b.op("add", at, b.op("mul", start, step)) for at, step in ((x, x_step), (y, y_step), (out, out_step))
+        )
+        own = b.alloca("i64")
+        b.put(own, count)
+        part = b.emit(f"ptrtoint ptr {own} to i64", "i64")
+        rows_are_split = b.compare("icmp ne", by_rows, 0)
+        m, n = b.select(rows_are_split, m, part), b.select(rows_are_split, part, n)
+        k, alpha, y_lead, x_lead, beta, out_lead = rest
+        arguments = (letter_y, letter_x, m, n, k, alpha, y, y_lead, x, x_lead, beta, out, out_lead)
+        text = ", ".join(f"i64 {a.text}" for a in arguments)
+        b.line(f"call void {b.emit(f'inttoptr i64 {gemm.text} to ptr', 'ptr').text}({text}, i64 1, i64 1)")
+
+
+def _arguments(binder: Probe, x: Ref, y: Ref, out: Ref, scale: float, keep: float) -> tuple[int, ...] | None:
+    """The function and its arguments but for the three matrices; None where it does not take them."""
     gemm, left, right, down = function(out.dtype), _side(y), _side(x), _side(out)
     if gemm is None or left is None or right is None or down is None or down[0] != b"N":
-        return False
+        return None
     (n, k), m = x.shape[-2:], y.shape[-1]
     sizes = np.array([m, n, k, left[1], right[1], down[1]], np.int64)
     numbers = np.array([scale, keep], out.dtype)
@@ -49,11 +109,7 @@ def multiply(binder: Probe, x: Ref, y: Ref, out: Ref, scale: float, keep: float,
     m_at, n_at, k_at, y_step, x_step, out_step = (address(sizes) + 8 * i for i in range(6))
     letter, alpha = ctypes.addressof(letters), address(numbers)
     # After the sizes Fortran passes the lengths of the two letters.
-    rest = (letter, letter + 1, m_at, n_at, k_at, alpha, y_step, x_step, alpha + numbers.itemsize, out_step, 1, 1)
-    places = (binder.pointer(r, offset) for r, offset in zip((x, y, out), offsets, strict=True))
-    binder.note("OpenBLAS")
-    binder.call(kernels.fixed("gemm"), binder.block(gemm, *rest), *places)
-    return True
+    return gemm, letter, letter + 1, m_at, n_at, k_at, alpha, y_step, x_step, alpha + numbers.itemsize, out_step, 1, 1
 
 
 def repeat(binder: Probe, row: Ref, out: Ref) -> None:

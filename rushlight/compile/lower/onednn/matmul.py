@@ -20,6 +20,7 @@ from math import prod
 
 import numpy as np
 
+from ....backend import isa
 from ....backend.onednn.library import available
 from ....backend.onednn.matmul import SMALL_MULTIPLY_ADDS
 from ....backend.onednn.primitives import BIAS, DST, SRC, WEIGHTS, equal, wanted_desc
@@ -39,6 +40,12 @@ _SRC_1 = 2
 _FEWEST_ROWS_TO_PACK = 512
 # One thread, (20, 256) @ (256, 1024) transposed: 112 us, packed 79, packing 80; a recurrent layer does it at every step.
 _FEWEST_USES_TO_PACK = 4
+
+# AVX2, two threads, Zen 4, GFLOP/s of oneDNN / OpenBLAS, x as it is (x transposed): 1024 x 8192 @ 8192 x 256 160 / 170 (80 / 155);
+# 1024 x 1024 @ 1024 x 256 172 / 192 (82 / 176); 1024 x 256 @ 256 x 256 209 / 206 (83 / 182); 256 x 1024 @ 1024 x 1024 96 / 156 (88 / 142);
+# 512 cubed 135 / 200 (93 / 150); but 700 x 256 @ 256 x 10000 189 / 170 (187 / 162), 128 x 64 @ 64 x 784 130 / 94 (124 / 87).
+_LONG_SUM, _SHARED_SIDE = 512, 256
+_SLOW_STRIDE = 1024  # of floats, whose columns all meet in the same lines of the first-level cache
 
 
 def bind(extern: Extern, binder: Probe) -> bool:
@@ -129,6 +136,8 @@ def _bind_onednn(binder, x, y, bias, out, scale, activation, accumulate, work, r
     dx, dy, dbias, dout = layout(x), layout(y), None if bias is None else layout(bias), layout(out)
     if dx is None or dy is None or dout is None or (bias is not None and dbias is None):
         return False
+    if not (activation or rounded) and _bind_shared(binder, x, y, bias, out, scale, accumulate):
+        return True
     layouts = dx, dy, dbias, dout
     plain = scale == 1 and not (activation or accumulate or rounded)
     if plain and _bind_parts(binder, x, y, bias, out, layouts):
@@ -154,6 +163,27 @@ def _bind_onednn(binder, x, y, bias, out, scale, activation, accumulate, work, r
             arguments.append((kind, binder.memory(bias, dbias)))
         binder.execute(desc, [*arguments, (DST, binder.memory(out, dout))], threads)
     return True
+
+
+def _bind_shared(binder, x, y, bias, out, scale, accumulate) -> bool:
+    """By OpenBLAS on all threads, where that is faster."""
+    if out.ndim != 2 or not (x.dtype == y.dtype == out.dtype == np.float32) or not _is_faster_shared(x, y):
+        return False
+    if bias is not None:
+        if accumulate or not _bias_fits(bias, out):
+            return False
+        blas.repeat(binder, bias, out)
+    return blas.multiply_shared(binder, x, y, out, scale, float(accumulate or bias is not None))
+
+
+def _is_faster_shared(x: Ref, y: Ref) -> bool:
+    """Without AVX-512 oneDNN's products of long sums, or with the first matrix transposed, are OpenBLAS's on all threads."""
+    if isa.has_avx512() or not blas.is_shareable():
+        return False
+    (m, k), n = x.shape, y.shape[1]
+    if x.strides[0] != 1 or m == 1:
+        return k >= _LONG_SUM and min(m, n) >= _SHARED_SIDE
+    return k >= _LONG_SUM or (x.strides[1] % _SLOW_STRIDE == 0 and n <= _LONG_SUM)
 
 
 def _bind_parts(binder, x, y, bias, out, layouts) -> bool:
