@@ -112,7 +112,7 @@ def test_images_are_sampled_by_programs_both_ways():
 
 
 SAMPLE_NAMES = {"log_sigmoid": "logsigmoid", "linalg_vector_norm": "norm"}
-OWN_CASES = ("_layer", "grid_sampler")
+OWN_CASES = ("_layer", "grid_sampler", "_to_copy")
 RECORDS = [r for r in JIT_CANDIDATES if r.kind == "general" and not any(name in r.name for name in OWN_CASES)]
 
 
@@ -133,6 +133,39 @@ def test_every_operator_on_its_samples(record, monkeypatch):
         tried += 1
     made = [key for key in state.programs if key[0] == record.name]
     assert tried and made and len(made) >= len(state.refused), (tried, state.refused)
+
+
+KINDS = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int8, torch.uint8, torch.int16]
+KINDS += [torch.int32, torch.int64, torch.bool]
+
+
+@pytest.mark.parametrize("source", KINDS, ids=str)
+def test_casts_have_the_kernels_bits(source):
+    special = [0.0, -0.0, 1.5, -1.5, 65519.0, 65520.0, 1e-8, 6e-8, 3e38, -3e38, 2.0**31, -(2.0**31), 300.0, -300.0]
+    special += [float("nan"), float("inf"), -float("inf")] if source.is_floating_point else []
+    many = torch.cat([torch.tensor(special, dtype=torch.float64), 1000 * torch.randn(1000, dtype=torch.float64)])
+    x = many.to(source).repeat(130)
+    for target in KINDS:
+        first, *_, last = (x.to(target) for _ in range(CALLS))
+        if target is not source:
+            known = {*eager_programs._state.programs, *flat_programs._state.programs}
+            assert any(key[0] == "_to_copy" for key in known)
+        assert last.dtype is target
+        np.testing.assert_array_equal(last.view(torch.uint8).numpy(), first.view(torch.uint8).numpy(), str(target))
+
+
+def test_their_errors_are_the_kernels():
+    x, index = torch.randn(300, 500), torch.randint(0, 500, (300, 500))
+    for _ in range(CALLS):
+        x.gather(1, index)
+        torch.scatter_add(x, 1, index, x)
+    assert {key[0] for key in eager_programs._state.programs} == {"gather", "scatter_add"}
+    index[299, 499] = 500
+    for call in (lambda: x.gather(1, index), lambda: torch.scatter_add(x, 1, index, x)):
+        with pytest.raises(RuntimeError, match=r"index 500 is out of bounds for dimension 1 with size 500"):
+            call()
+    index[299, 499] = 0
+    assert x.gather(1, index)[299, 499] == x[299, 0]
 
 
 def test_values_that_are_not_finite():

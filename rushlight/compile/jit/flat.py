@@ -82,10 +82,11 @@ class _Program(Entry):
         super().__init__()
         n = len(record.signature.arrays)
         arrays = [i for i, a in enumerate(arguments) if type(a) is np.ndarray]
-        self._first, self._dtype = next(i for i in arrays if arguments[i].ndim), result.dtype
+        self._first = next(i for i in arrays if arguments[i].ndim)
         example = arguments[self._first]
         if type(result) is not np.ndarray or result.shape != example.shape or not result.flags.c_contiguous:
             raise Refused("the result is not like its operands")
+        self._dtype = result.dtype
         is_row = record.kind != "general"
         number = example.dtype if is_row and example.dtype.kind == "f" else None
         self._numbers = [(i, number) for i in range(n) if number and i not in arrays and arguments[i] is not None]

@@ -17,6 +17,7 @@ from ...core.tensor.node import shown_as, written_as
 from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ...core.warn import warn
+from ..pointwise.building_blocks import MANY
 from ..pointwise.checks import word
 from ..twins import twins
 from .scatter import padded
@@ -31,7 +32,7 @@ def _check_mask(name: str, mask: np.ndarray) -> None:
         raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {shown}")
 
 
-@primitive(name="masked_fill", public=False, node="MaskedFillBackward1")
+@primitive(name="masked_fill", public=False, node="MaskedFillBackward1", jit_min_elements=MANY)
 def _masked_fill(input, mask, value, /):
     _check_mask("masked_fill_", mask)
     return np.asarray(np.where(mask, value, input), order="C")
@@ -47,7 +48,7 @@ def _(g, mask):
     return (g * mask).sum()
 
 
-@primitive(name="masked_fill.number", public=False, node="MaskedFillBackward0")
+@primitive(name="masked_fill.number", public=False, node="MaskedFillBackward0", jit_min_elements=MANY)
 def _masked_fill_number(input, mask, /, value):
     if mask.dtype != np.bool_:
         _check_mask("masked_fill_", mask)

@@ -12,7 +12,7 @@ from ...core.dispatch.slow_path import number_in, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as, written_as
 from ...core.tensor.tensor import Tensor, type_word
-from .building_blocks import F32, F64, SOME, in_order_of, zero_where
+from .building_blocks import F32, F64, MANY, SOME, in_order_of, zero_where
 from .choice import of_common_type
 
 
@@ -236,7 +236,7 @@ def clamp_max_(self, max):
     return _clamp_max_inplace(self, max)
 
 
-@primitive(method=True, out=True, inplace=True)
+@primitive(method=True, out=True, inplace=True, jit_min_elements=MANY)
 def nan_to_num(input, /, nan=None, posinf=None, neginf=None):
     """Each element, with nan and the infinities replaced by numbers.
 
@@ -260,11 +260,10 @@ def nan_to_num(input, /, nan=None, posinf=None, neginf=None):
     from ml_dtypes import finfo
 
     limits = finfo(input.dtype) if input.dtype.kind == "V" else np.finfo(input.dtype)
-    r = input.copy()
-    r[np.isnan(input)] = 0 if nan is None else nan
-    r[input == np.inf] = limits.max if posinf is None else posinf
-    r[input == -np.inf] = limits.min if neginf is None else neginf
-    return in_order_of(r, input)
+    kind = input.dtype.type
+    high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
+    r = np.where(input == np.inf, kind(high), np.where(input == -np.inf, kind(low), input))
+    return in_order_of(np.where(np.isnan(input), kind(0 if nan is None else nan), r), input)
 
 
 @nan_to_num.vjp

@@ -16,7 +16,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ..index.duplicate_index import add_at
-from ..pointwise.building_blocks import dense, elements_along, zero_where
+from ..pointwise.building_blocks import MANY, dense, elements_along, zero_where
 from ..pointwise.choice import maximum, minimum
 from .reduction import axes_of, axis_tuple, keep_dims
 
@@ -95,6 +95,7 @@ _min_kernel = _along("min", np.minimum, lambda a, d, keepdim: a.argmin(d, None, 
     outputs=1,
     returns=named("max", "values", "indices"),
     node="MaxBackward0",
+    jit_min_elements=MANY,
 )
 def _max_along(input, /, dim, keepdim):
     return _max_kernel(input, dim, keepdim)
@@ -106,6 +107,7 @@ def _max_along(input, /, dim, keepdim):
     outputs=1,
     returns=named("min", "values", "indices"),
     node="MinBackward0",
+    jit_min_elements=MANY,
 )
 def _min_along(input, /, dim, keepdim):
     return _min_kernel(input, dim, keepdim)

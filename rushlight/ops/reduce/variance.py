@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.dispatch.op import composite, primitive
 from ...core.warn import warn
-from ..pointwise.building_blocks import CHUNK, F32, F64, add_reduce, dense, widened
+from ..pointwise.building_blocks import CHUNK, F32, F64, MANY, add_reduce, dense, widened
 from ..pointwise.choice import where
 from .reduction import accept_numpy, average, axes_of, axis_tuple, count_of, full_of, keep_dims, spread
 
@@ -111,7 +111,7 @@ def _variance_rule(g, x, dim, correction, keepdim):
     return keep_dims((2.0 / free if free else math.inf) * g, dim, x.ndim) * (x - mean)
 
 
-@primitive(public=False, name="var")
+@primitive(public=False, name="var", jit_min_elements=MANY)
 def _var(input, /, dim, correction, keepdim):
     return _variance(input, axes_of(dim, input.ndim), correction, keepdim)
 
@@ -121,7 +121,7 @@ def _(g, input, dim, correction, keepdim):
     return _variance_rule(g, input, dim, correction, keepdim)
 
 
-@primitive(public=False, name="std")
+@primitive(public=False, name="std", jit_min_elements=MANY)
 def _std(input, /, dim, correction, keepdim):
     return _variance(input, axes_of(dim, input.ndim), correction, keepdim, True)
 

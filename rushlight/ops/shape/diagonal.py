@@ -7,11 +7,12 @@ import numpy as np
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
+from ..pointwise.building_blocks import IN_PASSES
 from .slicing import writable_diagonal
 from .view import flatten
 
 
-@primitive(method=True, inplace=True, out=True)
+@primitive(method=True, inplace=True, out=True, **IN_PASSES)
 def tril(input, /, diagonal=0):
     """The lower triangle of (a batch of) matrices, zeros elsewhere.
 
@@ -36,7 +37,7 @@ def _(g, diagonal):
     return g.tril(diagonal)
 
 
-@primitive(method=True, inplace=True, out=True)
+@primitive(method=True, inplace=True, out=True, **IN_PASSES)
 def triu(input, /, diagonal=0):
     """The upper triangle of (a batch of) matrices, zeros elsewhere.
 
