@@ -73,7 +73,7 @@ def bind_backward_weights(extern: Extern, binder: Probe) -> bool:
 def _emit_product(binder: Probe, x: Ref, w: Ref, y: Ref, bias: Ref | None, pads: tuple, turned: bool = False) -> int:
     """y = x * w + bias, or with a kernel that is turned and whose channels have changed places; the flag's address."""
     sums, channels = x.shape[1], y.shape[1]
-    block = Block(6, 4) if channels % 64 == 0 else Block(8, 2)
+    block = Block(6, 2) if LANES == 8 else Block(6, 4) if channels % 64 == 0 else Block(8, 2)
     tiles = _tiles(y)
     count, threads = prod(tiles), load().omp_get_max_threads()
     at_once = _even(-(-count // threads), _MOST_TILES)
@@ -117,7 +117,7 @@ def _emit_gradient(binder: Probe, x: Ref, g: Ref, dw: Ref, dbias: Ref | None, pa
     room = binder.room(threads * each)
     source, slope = _operand(binder, x), _operand(binder, g)
     binder.launch(
-        kernels.native(gradient.gradient(Block(8, 2)), 5, gradient.NUMBERS),
+        kernels.native(gradient.gradient(Block(4 if LANES == 8 else 8, 2)), 5, gradient.NUMBERS),
         parts * groups,
         (source.place, slope.place, sums, biases, room),
         *source.numbers,

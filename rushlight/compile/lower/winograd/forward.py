@@ -12,7 +12,7 @@ from ..onednn import kernels
 from ..onednn.kernels import address, element, further
 from .image import Image, Tiles
 from .points import POINTS, Watch, clear, least, load_pixels, load_points, store_points
-from .product import LANES, Block, multiply
+from .product import LANES, LINE, Block, multiply
 from .transforms import of_input, to_output
 
 __all__ = ["NUMBERS", "forward", "room_floats"]
@@ -23,7 +23,7 @@ _ZERO, _POINTS = number(0, "i64"), number(POINTS, "i64")
 
 def room_floats(block: Block, rows: int, sums: int, channels: int) -> int:
     """What one thread needs for `rows` tiles."""
-    return POINTS * (rows * (sums + block.width) + 2 * LANES) + sums + channels
+    return POINTS * (rows * (sums + block.width) + 2 * LINE) + sums + channels
 
 
 @made_once
@@ -59,8 +59,8 @@ class _Mine:
         self.b, self.block, self.inputs, self.sums = b, block, room, sums
         rows = b.op("mul", b.op("sdiv", b.op("add", at_once, block.rows - 1), block.rows), block.rows)
         # a line more between matrices: else the 16 stores of a tile may all meet in the same set of a cache
-        self.step = b.op("add", b.op("mul", rows, sums), LANES)
-        self.product_step = b.op("add", b.op("mul", rows, block.width), LANES)
+        self.step = b.op("add", b.op("mul", rows, sums), LINE)
+        self.product_step = b.op("add", b.op("mul", rows, block.width), LINE)
         self.products = address(b, room, b.op("mul", self.step, POINTS))
         zeros = address(b, self.products, b.op("mul", self.product_step, POINTS))
         clear(b, zeros, sums)

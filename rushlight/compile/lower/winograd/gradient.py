@@ -14,7 +14,7 @@ from ..onednn import kernels
 from ..onednn.kernels import address, element
 from .image import Image, Tiles
 from .points import POINTS, clear, least, load_pixels, store_points
-from .product import LANES, Block, multiply
+from .product import ALIGNMENT, LANES, LINE, Block, multiply
 from .transforms import of_gradient, of_input
 
 __all__ = ["NUMBERS", "gradient", "room_floats", "total"]
@@ -26,7 +26,7 @@ _ZERO, _POINTS = number(0, "i64"), number(POINTS, "i64")
 
 def room_floats(at_once: int, channels: int, groups: int, filters: int) -> int:
     """What one thread needs for blocks of `at_once` tiles and `channels` of a group."""
-    return POINTS * (at_once * (channels + filters) + 2 * LANES) + channels * groups + filters
+    return POINTS * (at_once * (channels + filters) + 2 * LINE) + channels * groups + filters
 
 
 @made_once
@@ -70,8 +70,8 @@ class _Mine:
     def __init__(self, b: Builder, block: Block, room: Val, at_once: Val, channels: Val, filters: Val, groups: Val):
         self.b, self.block, self.inputs = b, block, room
         self.at_once, self.channels, self.filters = at_once, channels, filters
-        self.step = b.op("add", b.op("mul", at_once, channels), LANES)
-        self.slope_step = b.op("add", b.op("mul", at_once, filters), LANES)
+        self.step = b.op("add", b.op("mul", at_once, channels), LINE)
+        self.slope_step = b.op("add", b.op("mul", at_once, filters), LINE)
         self.slopes = address(b, room, b.op("mul", self.step, POINTS))
         zeros = address(b, self.slopes, b.op("mul", self.slope_step, POINTS))
         clear(b, zeros, b.op("add", b.op("mul", channels, groups), filters))
@@ -120,12 +120,12 @@ class _Mine:
             with b.loop(_ZERO, some.count) as tile:
                 row = b.op("add", b.op("mul", k, self.at_once), b.op("mul", tile, width))
                 for v, slot in slots.items():
-                    more = b.load("float", LANES, element(b, points, b.op("add", row, v)), 64)
+                    more = b.load("float", LANES, element(b, points, b.op("add", row, v)), ALIGNMENT)
                     b.put(slot, b.op("fadd", b.get(slot, "float", LANES), more))
             for v, slot in slots.items():
                 at = element(b, totals, b.op("add", k, v))
-                before = b.select(some.begins, nothing, b.load("float", LANES, at, 64))
-                b.store(b.op("fadd", before, b.get(slot, "float", LANES)), at, 64)
+                before = b.select(some.begins, nothing, b.load("float", LANES, at, ALIGNMENT))
+                b.store(b.op("fadd", before, b.get(slot, "float", LANES)), at, ALIGNMENT)
 
 
 @made_once
@@ -136,9 +136,9 @@ def total(parts: int):
         sums, out, filters = parameters
         with b.loop(low, high) as i:
             at = b.op("mul", i, LANES)
-            whole = b.load("float", LANES, element(b, sums, at), 64)
+            whole = b.load("float", LANES, element(b, sums, at), ALIGNMENT)
             for part in range(1, parts):
-                more = b.load("float", LANES, element(b, sums, b.op("add", at, b.op("mul", filters, part))), 64)
+                more = b.load("float", LANES, element(b, sums, b.op("add", at, b.op("mul", filters, part))), ALIGNMENT)
                 whole = b.op("fadd", whole, more)
             b.store(whole, element(b, out, at), 4)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..llvm.ir import Builder, Val, number
 from ..onednn.kernels import element, further
-from .product import LANES
+from .product import ALIGNMENT, LANES
 
 __all__ = ["POINTS", "Watch", "clear", "least", "load_pixels", "load_points", "store_points"]
 
@@ -24,7 +24,7 @@ def store_points(b: Builder, grid: Sequence[Sequence[Val]], pointer: str, offset
     """Vectors into the matrices, at a stride of `step`."""
     for i, line in enumerate(grid):
         for j, value in enumerate(line):
-            b.store(value, further(b, pointer, b.op("add", b.op("mul", step, 4 * i + j), offset)), 64)
+            b.store(value, further(b, pointer, b.op("add", b.op("mul", step, 4 * i + j), offset)), ALIGNMENT)
 
 
 def load_points(b: Builder, pointer: str, offset: int, step: Val) -> list[list[Val]]:
@@ -35,13 +35,13 @@ def load_points(b: Builder, pointer: str, offset: int, step: Val) -> list[list[V
 
 
 def _load(b: Builder, pointer: str) -> Val:
-    return b.load("float", LANES, pointer, 64)
+    return b.load("float", LANES, pointer, ALIGNMENT)
 
 
 def clear(b: Builder, start: Val, count: Val) -> None:
     """Zeros into whole vectors."""
     with b.loop(_ZERO, count, LANES) as i:
-        b.store(b.splat(number(0, "float"), LANES), element(b, start, i), 64)
+        b.store(b.splat(number(0, "float"), LANES), element(b, start, i), ALIGNMENT)
 
 
 def least(b: Builder, x: Val, y: Val) -> Val:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..llvm.ir import Builder, Val, number
+from ..onednn import kernels
 from ..onednn.kernels import element
 
-__all__ = ["LANES", "Block", "multiply"]
+__all__ = ["ALIGNMENT", "LANES", "LINE", "Block", "multiply"]
 
-LANES = 16
+LANES = 16 if kernels.available() and kernels.lanes() == 16 else 8  # 8: AVX2
+ALIGNMENT = 4 * LANES  # of whole vectors, in bytes
+LINE = 16  # floats of a cache's line
 _ZERO = number(0, "i64")
 
 
@@ -54,7 +57,8 @@ def multiply(
             s = b.op("add", first, u)
             right = b.op("mul", s, block.width)
             vectors = [
-                b.load("float", LANES, element(b, y, b.op("add", right, LANES * v)), 64) for v in range(block.vectors)
+                b.load("float", LANES, element(b, y, b.op("add", right, LANES * v)), ALIGNMENT)
+                for v in range(block.vectors)
             ]
             left = _times(b, s, sum_step)
             for i, start in enumerate(starts):
@@ -66,8 +70,8 @@ def multiply(
     for cell, slot in sums.items():
         value = b.get(slot, "float", LANES)
         if fresh is not None:  # added at the end, for long sums keep more digits in parts
-            value = b.op("fadd", value, b.select(fresh, nothing, b.load("float", LANES, places[cell], 64)))
-        b.store(value, places[cell], 64)
+            value = b.op("fadd", value, b.select(fresh, nothing, b.load("float", LANES, places[cell], ALIGNMENT)))
+        b.store(value, places[cell], ALIGNMENT)
 
 
 def _times(b: Builder, n: Val, step: Val | int) -> Val:

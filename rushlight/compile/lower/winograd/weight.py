@@ -1,4 +1,4 @@
-"""Through a weight (K, C, 3, 3), 16 by 16 channels at a time: into the 16 matrices of the products, and back.
+"""Through a weight (K, C, 3, 3), 16 by 16 channels at a time (8 by 8 with AVX2): into the 16 matrices of the products, and back.
 
     matrices: for each `width` lanes one after the other, (16, sums, width)
 
@@ -13,7 +13,7 @@ from ..llvm.ir import Builder, Val, number
 from ..llvm.transpose import transposed
 from ..onednn.kernels import element, further
 from .points import POINTS, Watch
-from .product import LANES
+from .product import ALIGNMENT, LANES
 from .transforms import of_weight, to_weight_gradient
 
 __all__ = ["collect", "spread"]
@@ -25,7 +25,7 @@ _TURNED = (3, 1, 2, 0)
 
 @made_once
 def spread(width: int, turned: bool):
-    """w, u; numbers: K, C. A row is one block of 16 by 16 channels."""
+    """w, u; numbers: K, C. A row is one block of channels, a vector by a vector."""
 
     def emit(b: Builder, parameters: list[Val], low: Val, high: Val) -> None:
         w, u, filters, channels = parameters
@@ -47,7 +47,7 @@ def spread(width: int, turned: bool):
                 order = _TURNED if turned else range(4)
                 for p, (r, q) in enumerate((r, q) for r in order for q in order):
                     at = b.op("add", b.op("mul", sums, p), b.op("add", s, i))
-                    b.store(points[r][q], further(b, target, b.op("mul", at, width)), 64)
+                    b.store(points[r][q], further(b, target, b.op("mul", at, width)), ALIGNMENT)
 
     return emit
 
@@ -56,7 +56,7 @@ def spread(width: int, turned: bool):
 def collect(parts: int):
     """du, dw, flag; numbers: K, C, and how many groups of channels du has. du: (parts, groups, 16, C/groups, K).
 
-    A row is one block of 16 by 16 channels. flag is set to 1 where a result is not finite.
+    A row is one block of channels, a vector by a vector. flag is set to 1 where a result is not finite.
     """
 
     def emit(b: Builder, parameters: list[Val], low: Val, high: Val) -> None:
@@ -76,7 +76,7 @@ def collect(parts: int):
                 grid = [[_sum(b, source, step, part_step, parts) for step in line] for line in steps]
                 for t, value in enumerate(v for line in to_weight_gradient(b, grid) for v in line):
                     results.see(value)
-                    b.store(value, _slot(b, slots, i, t), 64)
+                    b.store(value, _slot(b, slots, i, t), ALIGNMENT)
             start = element(b, dw, b.op("mul", b.op("add", b.op("mul", k, channels), c), TAPS))
             with b.loop(_ZERO, _TAPS) as t:
                 _scatter(b, slots, t, start, b.op("mul", channels, TAPS))
@@ -85,14 +85,14 @@ def collect(parts: int):
     return emit
 
 
-# 16 rows of 16 channels with 9 taps are 9 squares of 16 by 16 numbers. A slot is a vector of 16 filters for a channel
-# and tap, number 9 channel + tap, as they are stored in a row; exchanged, of 16 channels for a filter and tap.
+# 16 rows of 16 channels with 9 taps are 9 squares of 16 by 16 numbers (with AVX2 8 for 16). A slot is a vector of filters for a channel
+# and tap, number 9 channel + tap, as they are stored in a row; exchanged, of channels for a filter and tap.
 def _slot(b: Builder, slots: str, i: Val, tap: Val | int) -> str:
     return further(b, slots, b.op("mul", b.op("add", b.op("mul", i, TAPS), tap), LANES))
 
 
 def _taps(b: Builder, slots: str, i: Val) -> list[list[Val]]:
-    return [[b.load("float", LANES, _slot(b, slots, i, 3 * r + q), 64) for q in range(3)] for r in range(3)]
+    return [[b.load("float", LANES, _slot(b, slots, i, 3 * r + q), ALIGNMENT) for q in range(3)] for r in range(3)]
 
 
 def _gather(b: Builder, start: str, row_step: Val, square: Val, slots: str) -> None:
@@ -100,28 +100,28 @@ def _gather(b: Builder, start: str, row_step: Val, square: Val, slots: str) -> N
     at = b.op("mul", square, LANES)
     rows = [further(b, start, b.op("add", at, b.op("mul", row_step, i))) for i in range(LANES)]
     for i, column in enumerate(transposed(b, [b.load("float", LANES, row, 4) for row in rows])):
-        b.store(column, further(b, slots, b.op("mul", b.op("add", at, i), LANES)), 64)
+        b.store(column, further(b, slots, b.op("mul", b.op("add", at, i), LANES)), ALIGNMENT)
 
 
 def _scatter(b: Builder, slots: str, square: Val, start: str, row_step: Val) -> None:
     """Slots into a square of rows of memory."""
     at = b.op("mul", square, LANES)
     columns = [further(b, slots, b.op("mul", b.op("add", at, i), LANES)) for i in range(LANES)]
-    for i, row in enumerate(transposed(b, [b.load("float", LANES, column, 64) for column in columns])):
+    for i, row in enumerate(transposed(b, [b.load("float", LANES, column, ALIGNMENT) for column in columns])):
         b.store(row, further(b, start, b.op("add", at, b.op("mul", row_step, i))), 4)
 
 
 def _exchange(b: Builder, source: str, target: str, tap: Val) -> None:
     """One tap's slots from (channel, lane of filter) to (filter, lane of channel)."""
-    rows = [b.load("float", LANES, _slot(b, source, number(i, "i64"), tap), 64) for i in range(LANES)]
+    rows = [b.load("float", LANES, _slot(b, source, number(i, "i64"), tap), ALIGNMENT) for i in range(LANES)]
     for i, column in enumerate(transposed(b, rows)):
-        b.store(column, _slot(b, target, number(i, "i64"), tap), 64)
+        b.store(column, _slot(b, target, number(i, "i64"), tap), ALIGNMENT)
 
 
 def _sum(b: Builder, source: str, at: Val, step: Val, parts: int) -> Val:
-    total = b.load("float", LANES, further(b, source, at), 64)
+    total = b.load("float", LANES, further(b, source, at), ALIGNMENT)
     for part in range(1, parts):
-        more = b.load("float", LANES, further(b, source, b.op("add", at, b.op("mul", step, part))), 64)
+        more = b.load("float", LANES, further(b, source, b.op("add", at, b.op("mul", step, part))), ALIGNMENT)
         total = b.op("fadd", total, more)
     return total
 
