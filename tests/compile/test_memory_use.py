@@ -99,7 +99,7 @@ def test_equal_names_of_two_modules_are_two_functions():
     ],
 )
 def test_a_first_layer_of_an_eager_loop(monkeypatch, x, w, bias, served):
-    if not (kernels.available() and kernels.lanes() == 16):
+    if not (kernels.available() and kernels.lanes() >= 8):
         pytest.skip("vectors are shorter here")
     monkeypatch.setattr(make_convolution, "value", None)
     install_in_thread(few_channels_eager.make_forward)

@@ -5,7 +5,8 @@ run along an image's rows (plain layout): forward keeps the sums of two rows and
 gradient of the weight those of a few filters at all places of a kernel's row. Stride 1, no padding, one group.
 
 One thread, us, here and oneDNN channels-last, of 3 x 32 x 32 by 6 filters of 5 x 5: forward 19 and 42 at batch 4, 291 and
-648 at 64; gradient of the weight 31 and 54, 498 and 812. With 16 filters of 3 x 3 oneDNN is as fast.
+648 at 64; gradient of the weight 31 and 54, 498 and 812. With 16 filters of 3 x 3 oneDNN is as fast. With AVX2 64 and 129, 846 and 1914;
+95 and 102, 1379 and 1588 (Zen 4).
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from .kernels import element
 __all__ = ["bind_backward_weights", "bind_forward", "serves"]
 
 _MOST_CHANNELS, _MOST_FILTERS, _MOST_TAPS, _FEWEST_COLUMNS = 4, 12, 7, 12
-_REGISTERS = 31
+_REGISTERS = {16: 31, 8: 15}  # by lanes, but one
+_TOGETHER = {16: 2, 8: 1}  # vectors of a row, by lanes
 _ONE_THREAD_MULTIPLY_ADDS = 400_000
 _ZERO = number(0, "i64")
 
@@ -54,7 +56,7 @@ def serves(extern: Extern, x: Ref, w: Ref, y: Ref) -> bool:
     outs = tuple(n - k + 1 for n, k in zip(x.shape[2:], w.shape[2:], strict=True))
     fits = fits and y.shape == (x.shape[0], w.shape[0], *outs) and w.shape[1] == x.shape[1]
     wide = outs[0] >= 2 and outs[1] >= _FEWEST_COLUMNS
-    return simple and fits and wide and w.is_row_major() and kernels.available() and kernels.lanes() == 16
+    return simple and fits and wide and w.is_row_major() and kernels.available() and kernels.lanes() >= 8
 
 
 def _sizes(x: Ref, w: Ref, y: Ref) -> _Sizes:
@@ -89,6 +91,8 @@ def bind_backward_weights(extern: Extern, binder: Probe) -> bool:
     dbias = rest[0] if rest else None
     if not serves(extern, x, dw, g) or not (x.is_row_major() and g.is_row_major()) or any(extern.onto):
         return False
+    if _filters_at_once(dw.shape[3]) < 2:  # too few sums at once to hide the latency
+        return False
     if dbias is not None and (dbias.dtype != np.float32 or dbias.shape != dw.shape[:1] or not dbias.is_row_major()):
         return False
     sizes = _sizes(x, dw, g)
@@ -103,6 +107,11 @@ def bind_backward_weights(extern: Extern, binder: Probe) -> bool:
     return True
 
 
+def _filters_at_once(wide: int) -> int:
+    """Of how many filters the gradients at all places of a row fit into registers."""
+    return (_REGISTERS[kernels.lanes()] - wide) // wide
+
+
 def _even(n: int, most: int) -> int:
     """The size of the fewest parts, none larger than `most`, into which n can be divided evenly."""
     return -(-n // -(-n // most))
@@ -111,7 +120,8 @@ def _even(n: int, most: int) -> int:
 # -- the functions -----------------------------------------------------------------------------------------------------
 @made_once
 def _forward(sizes: _Sizes, with_bias: bool):
-    vectors = -(-sizes.columns // 16)
+    n = kernels.lanes()
+    vectors, together = -(-sizes.columns // n), _TOGETHER[n]
     at_once = _even(sizes.filters, 6)
 
     def emit(b: Builder, parameters: list[Val], low: Val, high: Val) -> None:
@@ -122,8 +132,8 @@ def _forward(sizes: _Sizes, with_bias: bool):
             i = b.select(b.compare("icmp slt", i, sizes.rows - 2), i, number(sizes.rows - 2, "i64"))
             for first in range(0, sizes.filters, at_once):
                 filters = range(first, min(first + at_once, sizes.filters))
-                for v in range(0, vectors, 2):
-                    _two_rows(b, x, w, y, bias, image, i, filters, range(v, min(v + 2, vectors)))
+                for v in range(0, vectors, together):
+                    _two_rows(b, x, w, y, bias, image, i, filters, range(v, min(v + together, vectors)))
 
     def _two_rows(b, x, w, y, bias, image, i, filters, columns) -> None:
         """Two rows of the result for some filters and some vectors of columns."""
@@ -134,8 +144,8 @@ def _forward(sizes: _Sizes, with_bias: bool):
                 start = b.load("float", 0, element(b, bias[0], number(k, "i64")), 4)
             for row in range(2):
                 for v in columns:
-                    slots[k, row, v] = b.alloca("float", 16)
-                    b.put(slots[k, row, v], b.splat(start, 16))
+                    slots[k, row, v] = b.alloca("float", n)
+                    b.put(slots[k, row, v], b.splat(start, n))
         with b.loop(_ZERO, number(sizes.channels, "i64")) as c, b.loop(_ZERO, number(sizes.tall, "i64")) as r:
             plane = b.op("add", b.op("mul", image, sizes.channels), c)
             line = b.op("add", b.op("mul", plane, sizes.height), b.op("add", i, r))
@@ -145,27 +155,28 @@ def _forward(sizes: _Sizes, with_bias: bool):
                 here = {}
                 for row in range(2):
                     for v in columns:
-                        at = b.op("add", start, row * sizes.width + s + 16 * v)
-                        here[row, v] = _load(b, element(b, x, at), sizes.columns - 16 * v)
+                        at = b.op("add", start, row * sizes.width + s + n * v)
+                        here[row, v] = _load(b, element(b, x, at), sizes.columns - n * v)
                 for k in filters:
                     at = b.op("add", taps, k * sizes.channels * sizes.tall * sizes.wide + s)
-                    factor = b.splat(b.load("float", 0, element(b, w, at), 4), 16)
+                    factor = b.splat(b.load("float", 0, element(b, w, at), 4), n)
                     for (row, v), value in here.items():
                         slot = slots[k, row, v]
-                        b.put(slot, b.fma(value, factor, b.get(slot, "float", 16)))
+                        b.put(slot, b.fma(value, factor, b.get(slot, "float", n)))
         for (k, row, v), slot in slots.items():
             plane = b.op("add", b.op("mul", image, sizes.filters), k)
             line = b.op("add", b.op("mul", plane, sizes.rows), b.op("add", i, row))
-            at = b.op("add", b.op("mul", line, sizes.columns), 16 * v)
-            _store(b, b.get(slot, "float", 16), element(b, y, at), sizes.columns - 16 * v)
+            at = b.op("add", b.op("mul", line, sizes.columns), n * v)
+            _store(b, b.get(slot, "float", n), element(b, y, at), sizes.columns - n * v)
 
     return emit
 
 
 @made_once
 def _backward_weights(sizes: _Sizes):
-    vectors = -(-sizes.columns // 16)
-    at_once = _even(sizes.filters, (_REGISTERS - sizes.wide) // sizes.wide)
+    n = kernels.lanes()
+    vectors = -(-sizes.columns // n)
+    at_once = _even(sizes.filters, _filters_at_once(sizes.wide))
 
     def emit(b: Builder, parameters: list[Val], low: Val, high: Val) -> None:
         x, g, dw, batch = parameters
@@ -176,68 +187,72 @@ def _backward_weights(sizes: _Sizes):
     def _one_row(b, x, g, dw, batch, unit, filters) -> None:
         """A row of the kernels of some filters, for one channel."""
         c, r = b.op("sdiv", unit, sizes.tall), b.op("srem", unit, sizes.tall)
-        slots = {(k, s): b.alloca("float", 16) for k in filters for s in range(sizes.wide)}
+        slots = {(k, s): b.alloca("float", n) for k in filters for s in range(sizes.wide)}
         for slot in slots.values():
-            b.put(slot, b.splat(number(0, "float"), 16))
+            b.put(slot, b.splat(number(0, "float"), n))
         with b.loop(_ZERO, batch) as image, b.loop(_ZERO, number(sizes.rows, "i64")) as i:
             plane = b.op("add", b.op("mul", image, sizes.channels), c)
             start = b.op("mul", b.op("add", b.op("mul", plane, sizes.height), b.op("add", i, r)), sizes.width)
             top = b.op("mul", b.op("add", b.op("mul", image, sizes.filters * sizes.rows), i), sizes.columns)
             for v in range(vectors):
-                count = sizes.columns - 16 * v
-                here = [_load(b, element(b, x, b.op("add", start, s + 16 * v)), count) for s in range(sizes.wide)]
+                count = sizes.columns - n * v
+                here = [_load(b, element(b, x, b.op("add", start, s + n * v)), count) for s in range(sizes.wide)]
                 for k in filters:
-                    at = b.op("add", top, k * sizes.rows * sizes.columns + 16 * v)
+                    at = b.op("add", top, k * sizes.rows * sizes.columns + n * v)
                     slope = _load(b, element(b, g, at), count)
                     for s in range(sizes.wide):
-                        b.put(slots[k, s], b.fma(slope, here[s], b.get(slots[k, s], "float", 16)))
+                        b.put(slots[k, s], b.fma(slope, here[s], b.get(slots[k, s], "float", n)))
         for (k, s), slot in slots.items():
             at = b.op("add", b.op("mul", unit, sizes.wide), k * sizes.channels * sizes.tall * sizes.wide + s)
-            b.store(kernels.lanes_sum(b, b.get(slot, "float", 16)), element(b, dw, at), 4)
+            b.store(kernels.lanes_sum(b, b.get(slot, "float", n)), element(b, dw, at), 4)
 
     return emit
 
 
 @made_once
 def _plane_sums(planes: int, size: int):
+    n = kernels.lanes()
+
     def emit(b: Builder, parameters: list[Val], low: Val, high: Val) -> None:
         """For each plane the sum over all images."""
         g, out, batch = parameters
-        slot = b.alloca("float", 16)
+        slot = b.alloca("float", n)
         with b.loop(low, high) as k:
-            b.put(slot, b.splat(number(0, "float"), 16))
+            b.put(slot, b.splat(number(0, "float"), n))
             with b.loop(_ZERO, batch) as image:
                 start = b.op("mul", b.op("add", b.op("mul", image, planes), k), size)
-                whole = size // 16 * 16
-                with b.loop(_ZERO, number(whole, "i64"), 16) as j:
-                    more = b.load("float", 16, element(b, g, b.op("add", start, j)), 4)
-                    b.put(slot, b.op("fadd", b.get(slot, "float", 16), more))
+                whole = size // n * n
+                with b.loop(_ZERO, number(whole, "i64"), n) as j:
+                    more = b.load("float", n, element(b, g, b.op("add", start, j)), 4)
+                    b.put(slot, b.op("fadd", b.get(slot, "float", n), more))
                 if size > whole:
                     more = _load(b, element(b, g, b.op("add", start, whole)), size - whole)
-                    b.put(slot, b.op("fadd", b.get(slot, "float", 16), more))
-            b.store(kernels.lanes_sum(b, b.get(slot, "float", 16)), element(b, out, k), 4)
+                    b.put(slot, b.op("fadd", b.get(slot, "float", n), more))
+            b.store(kernels.lanes_sum(b, b.get(slot, "float", n)), element(b, out, k), 4)
 
     return emit
 
 
-def _mask(count: int) -> str:
-    return f"<16 x i1> <{', '.join('i1 ' + ('true' if i < count else 'false') for i in range(16))}>"
+def _mask(count: int, n: int) -> str:
+    return f"<{n} x i1> <{', '.join('i1 ' + ('true' if i < count else 'false') for i in range(n))}>"
 
 
 def _load(b: Builder, at: str, count: int) -> Val:
-    """Sixteen floats, or, where fewer than that are left, these and zeros."""
-    if count >= 16:
-        return b.load("float", 16, at, 4)
-    symbol = "@llvm.masked.load.v16f32.p0"
-    b.declare(symbol, f"declare <16 x float> {symbol}(ptr, i32, <16 x i1>, <16 x float>)")
-    text = f"call <16 x float> {symbol}(ptr {at}, i32 4, {_mask(count)}, <16 x float> zeroinitializer)"
-    return b.emit(text, "float", 16, pure=False)
+    """A vector of floats, or, where fewer than that are left, these and zeros."""
+    n = kernels.lanes()
+    if count >= n:
+        return b.load("float", n, at, 4)
+    symbol = f"@llvm.masked.load.v{n}f32.p0"
+    b.declare(symbol, f"declare <{n} x float> {symbol}(ptr, i32, <{n} x i1>, <{n} x float>)")
+    text = f"call <{n} x float> {symbol}(ptr {at}, i32 4, {_mask(count, n)}, <{n} x float> zeroinitializer)"
+    return b.emit(text, "float", n, pure=False)
 
 
 def _store(b: Builder, x: Val, at: str, count: int) -> None:
-    if count >= 16:
+    n = kernels.lanes()
+    if count >= n:
         b.store(x, at, 4)
         return
-    symbol = "@llvm.masked.store.v16f32.p0"
-    b.declare(symbol, f"declare void {symbol}(<16 x float>, ptr, i32, <16 x i1>)")
-    b.line(f"call void {symbol}({x.type} {x.text}, ptr {at}, i32 4, {_mask(count)})")
+    symbol = f"@llvm.masked.store.v{n}f32.p0"
+    b.declare(symbol, f"declare void {symbol}(<{n} x float>, ptr, i32, <{n} x i1>)")
+    b.line(f"call void {symbol}({x.type} {x.text}, ptr {at}, i32 4, {_mask(count, n)})")
