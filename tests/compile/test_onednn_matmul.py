@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import rushlight as torch
 from rushlight.backend import isa
 from rushlight.backend.onednn import library
 from rushlight.compile.lower.onednn import blas, choose, kernels, matmul, serves
@@ -268,3 +269,17 @@ def test_which_products_are_shared_out(monkeypatch, x, y, chosen):
     monkeypatch.setattr(blas, "multiply_shared", lambda *a: asked.append(a))
     product(x, y)
     assert bool(asked) == chosen
+
+
+@pytest.mark.parametrize("shape", [(1000, 600, 300), (300, 600, 1000), (129, 700, 128)])
+def test_digits_of_shared_products_are_the_same_on_any_number_of_threads(shared, shape):
+    n, k, m = shape
+    x, y, before = random(k, n).T, random(k, m), torch.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            results.append(product(x, y).tobytes())
+    finally:
+        torch.set_num_threads(before)
+    assert len(set(results)) == 1 and any(shared)

@@ -73,27 +73,24 @@ def is_shareable() -> bool:
     return blas_threads() == 1
 
 
-_UNIT = 16  # rows or columns that a thread takes at least: the kernels' own blocks
+_UNIT = 128  # rows or columns of a call, whatever the number of threads: the digits do not depend on it
 
 
 def _part(b: Builder, parameters: list[Val], low: Val, high: Val) -> None:
     x, y, out, total, x_step, y_step, out_step, by_rows, gemm, letter_y, letter_x, m, n, *rest = parameters
-    start, stop = (b.op("mul", unit, _UNIT) for unit in (low, high))
-    stop = b.select(b.compare("icmp slt", stop, total), stop, total)
-    count = b.op("sub", stop, start)
-    with b.when(b.compare("icmp sgt", count, 0)):
-        x, y, out = (
-            b.op("add", at, b.op("mul", start, step)) for at, step in ((x, x_step), (y, y_step), (out, out_step))
-        )
-        own = b.alloca("i64")
-        b.put(own, count)
-        part = b.emit(f"ptrtoint ptr {own} to i64", "i64")
-        rows_are_split = b.compare("icmp ne", by_rows, 0)
-        m, n = b.select(rows_are_split, m, part), b.select(rows_are_split, part, n)
-        k, alpha, y_lead, x_lead, beta, out_lead = rest
-        arguments = (letter_y, letter_x, m, n, k, alpha, y, y_lead, x, x_lead, beta, out, out_lead)
-        text = ", ".join(f"i64 {a.text}" for a in arguments)
-        b.line(f"call void {b.emit(f'inttoptr i64 {gemm.text} to ptr', 'ptr').text}({text}, i64 1, i64 1)")
+    k, alpha, y_lead, x_lead, beta, out_lead = rest
+    function = b.emit(f"inttoptr i64 {gemm.text} to ptr", "ptr").text
+    own = b.alloca("i64")
+    part, rows_are_split = b.emit(f"ptrtoint ptr {own} to i64", "i64"), b.compare("icmp ne", by_rows, 0)
+    m, n = b.select(rows_are_split, m, part), b.select(rows_are_split, part, n)
+    with b.loop(low, high) as unit:
+        start = b.op("mul", unit, _UNIT)
+        left = b.op("sub", total, start)
+        b.put(own, b.select(b.compare("icmp slt", left, _UNIT), left, number(_UNIT, "i64")))
+        here = (b.op("add", at, b.op("mul", start, s)) for at, s in ((x, x_step), (y, y_step), (out, out_step)))
+        x_at, y_at, out_at = here
+        arguments = (letter_y, letter_x, m, n, k, alpha, y_at, y_lead, x_at, x_lead, beta, out_at, out_lead)
+        b.line(f"call void {function}({', '.join(f'i64 {a.text}' for a in arguments)}, i64 1, i64 1)")
 
 
 def _arguments(binder: Probe, x: Ref, y: Ref, out: Ref, scale: float, keep: float) -> tuple[int, ...] | None:
