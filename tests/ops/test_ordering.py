@@ -197,3 +197,30 @@ def test_complex_scalars_are_not_sorted_either():
     for shape in ((), (2,)):
         with pytest.raises(RuntimeError, match="Sort does not support complex dtypes on CPU"):
             rl.sort(rl.zeros(shape, dtype=rl.complex64), stable=True)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("kind", ["any", "ties", "equal", "infinite", "nan"])
+def test_topk_of_few_among_many_is_that_of_a_sort(kind, largest):
+    rl.manual_seed(len(kind))
+    x = rl.randn(3, 1003, 2)
+    if kind == "ties":
+        x = (3 * x).round()
+    elif kind == "equal":
+        x = rl.ones_like(x)
+    elif kind == "infinite":
+        x[:, ::50], x[:, 7::50], x[:, 3::90], x[:, 4::90] = float("inf"), -float("inf"), 0.0, -0.0
+    elif kind == "nan":
+        x[0, 5, 0] = float("nan")
+    values, places = x.topk(15, 1, largest)
+    ordered, order = x.sort(1, descending=largest, stable=True)
+    assert rl.equal(places, order[:, :15])
+    assert rl.equal(values.nan_to_num(9.5), ordered[:, :15].nan_to_num(9.5))
+
+
+def test_unique_alone_and_with_what_it_counts():
+    x = rl.randint(-5, 5, (7, 30))
+    x = rl.cat([x.double(), rl.tensor([[float("nan")] * 30, [-0.0] * 30])])
+    alone, (values, inverse, counts) = x.unique(), x.unique(return_inverse=True, return_counts=True)
+    assert alone.shape == values.shape == (10 + 30,) and rl.equal(alone[:10], rl.arange(-5, 5).double())
+    assert rl.equal(values[inverse][:7], x[:7]) and counts.sum() == x.numel()

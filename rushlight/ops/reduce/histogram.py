@@ -28,8 +28,14 @@ def _distinct(results, return_inverse, return_counts):
 
 
 @primitive(public=False, name="unique2", outputs=1, node="Unique2Backward0")
-def _unique_all(input, /):
+def _unique_all(input, /, counted):
+    """counted: whether the places or counts are asked for, which take ten times as long."""
     refuse("unique", input.dtype, "c")
+    if not counted:
+        ordered = np.sort(_sortable(input), None)
+        new = np.ones(len(ordered), bool)
+        np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+        return ordered[new].astype(input.dtype), np.zeros(0, I64), np.zeros(0, I64)
     values, inverse, counts = np.unique(_sortable(input), return_inverse=True, return_counts=True, equal_nan=False)
     return values.astype(input.dtype), inverse.reshape(input.shape), counts
 
@@ -98,7 +104,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     """
     name = "_unique2" if dim is None else "unique_dim"
     _check_flags(name, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
-    results = _unique_all(input) if dim is None else _unique_dim(input, dim)
+    results = _unique_all(input, return_inverse or return_counts) if dim is None else _unique_dim(input, dim)
     return _distinct(results, return_inverse, return_counts)
 
 

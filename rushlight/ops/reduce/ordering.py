@@ -184,6 +184,10 @@ def msort(input):
 def _top_order(a, k, dim, largest):
     """The indices of the k largest or smallest elements along `dim`, best first, of equal ones those that come first."""
     n = a.shape[dim]
+    if type(a) is np.ndarray and a.dtype == F32 and a.size >= _FEW and 0 < k <= n // (4 * _BLOCK):
+        order = _top_of_blocks(a.swapaxes(dim, -1), k, largest)
+        if order is not None:
+            return order.swapaxes(-1, dim)
     chosen = None
     if type(a) is np.ndarray and a.size >= _FEW and 0 < k <= n // 8 and a.dtype.kind in "fiu" and a.dtype.itemsize > 2:
         chosen = _chosen(a.swapaxes(dim, -1), k, largest)
@@ -191,6 +195,35 @@ def _top_order(a, k, dim, largest):
         return _order(a, dim, largest)[(*(slice(None),) * dim, slice(k))]
     chosen = chosen.swapaxes(-1, dim)
     return elements_along(chosen, _order(elements_along(a, chosen, dim), dim, largest), dim)
+
+
+_BLOCK = 16  # elements of which only the best one is looked at first
+
+
+def _top_of_blocks(a, k, largest):
+    """`_top_order` along the last dimension for few of many: a fifth of the time. None for nan, and for too many equal ones.
+
+    At least k elements are as good as the k-th best of the blocks' best ones, and hardly more.
+    """
+    n, lines = a.shape[-1], a.reshape(-1, a.shape[-1])
+    whole = n // _BLOCK * _BLOCK
+    blocks = lines[:, :whole].reshape(-1, _BLOCK, n // _BLOCK)
+    best = np.concatenate([blocks.max(1) if largest else blocks.min(1), lines[:, whole:]], 1)
+    rank = best.shape[1] - k if largest else k - 1
+    bound = np.partition(best, rank)[:, rank, None]
+    if np.isnan(bound).any() or np.isnan(best).any():
+        return None
+    places = ((lines >= bound) if largest else (lines <= bound)).reshape(-1).nonzero()[0]
+    if places.size > a.size // 4:
+        return None
+    row, place = np.divmod(places, n)
+    bits = (lines.reshape(-1)[places] + F32.type(0)).view(np.int32)  # as in `_keys`
+    bits ^= (bits >> 31) & 0x7FFFFFFF
+    keys = row << _PLACE
+    keys |= (~bits if largest else bits).astype(np.int64) + (1 << (_PLACE - 1))
+    order = keys.argsort(kind="stable")
+    starts = np.searchsorted(row, np.arange(len(lines)))
+    return place[order[starts[:, None] + np.arange(k)]].reshape(*a.shape[:-1], k)
 
 
 def _chosen(a, k, largest):
