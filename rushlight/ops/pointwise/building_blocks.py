@@ -242,7 +242,7 @@ def of_arrays(ufunc):
     """`ufunc` for two arrays: a number makes it raise, so that the careful path can explain (see `tensors_only`)."""
 
     def run(x, y):
-        if not isinstance(y, np.ndarray):
+        if isinstance(y, (*_NUMBERS, complex)):
             raise TypeError("a number where torch wants a tensor")
         return ufunc(x, y)
 
