@@ -20,6 +20,7 @@ __all__ = [
     "End",
     "Exchange",
     "described",
+    "exchanged_by",
     "exchanges_of",
     "is_exchange",
     "join_halves",
@@ -148,6 +149,15 @@ def is_exchange(node: Node) -> bool:
 def exchanges_of(nodes: Iterable[Node]) -> list[Any]:
     """The records of the nodes that are exchanges."""
     return [n.record for n in nodes if isinstance(n, Call) and n.record.kind == "exchange"]
+
+
+def exchanged_by(node: Node) -> list[Value]:
+    """The values that all processes have alike after a node: where there are several, and it is not a first half."""
+    if not isinstance(node, Call) or not is_exchange(node) or isinstance(node.record, Begin | Effect):
+        return []
+    if node.record.step.group.size() == 1:
+        return []
+    return [ref.value for ref in node.results or node.operands]  # of the one that broadcasts, what it has sent
 
 
 def overwritten(node: Call) -> dict[Value, Value]:
