@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from ..capture.sources import Argument
 from ..ir.exchange import exchanged_by, is_exchange
 from ..ir.expression import Expr
-from ..ir.graph import Extern, Graph, Loop, Node, Reduce, Value, Write
+from ..ir.graph import Extern, Graph, Loop, Nest, Node, Reduce, Value, Write
 from ..ir.scalar_ops import SCALAR_OPS
 
 __all__ = ["is_rounded_alike", "replicated"]
@@ -64,6 +64,8 @@ def is_rounded_alike(nodes: Iterable[Node]) -> bool:
 
 
 def _node_is_rounded_alike(node: Node) -> bool:
+    if isinstance(node, Nest):
+        return is_rounded_alike(node.stages)
     if isinstance(node, Loop):
         return all(_is_exact(s.expr) for s in node.stores)
     if isinstance(node, Reduce):
