@@ -6,6 +6,7 @@ A process outside the group gets a warning and nothing happens, as in torch.
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable
 from datetime import timedelta
@@ -427,12 +428,14 @@ def barrier(
 ) -> Work | None:
     """Wait until every process of the group has come here, at most `timeout` (None: as long as the group's calls wait).
 
-    device_ids: a list of numbers of devices, of which the backend 'gloo' has none; raises TypeError for anything else.
+    device_ids: a list of numbers of devices, of which the first one would be used. The backend 'gloo' has none; as in torch,
+    what is no list does not count. Raises IndexError for an empty list, TypeError for what are no numbers.
     """
     if _is_outside(group, "barrier"):
         return None
-    if device_ids is not None and not isinstance(device_ids, list):
-        raise TypeError("Invalid function argument: device_ids type should be List[int]")
+    if isinstance(device_ids, list):
+        for number in (device_ids[0], *device_ids):
+            operator.index(number)
     pg = group_of(group)
     key = pg.key()
     return _finish(pg, lambda: pg.barrier(key, timeout), async_op, None)
