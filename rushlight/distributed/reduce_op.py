@@ -68,6 +68,8 @@ def check_op(op: Any, dtype: np.dtype, name: str = "all_reduce") -> RedOpType:
     """`op` as a kind of reduction. Raises for one that does not exist or does not fit the type of what `name` reduces."""
     if not isinstance(op, RedOpType):
         raise TypeError(f"expected a torch.distributed.ReduceOp, got {type(op).__name__}")
+    if op is RedOpType.SUM:
+        return op
     if op is RedOpType.PREMUL_SUM:
         raise RuntimeError("Cannot use ReduceOp.PREMUL_SUM with Gloo: multiply first, then use ReduceOp.SUM")
     if dtype.kind == "c" and not supports_complex(op):
