@@ -136,7 +136,7 @@ def described(nodes: Iterable[Node]) -> str:
     buckets: list[int] = []
     others: dict[str, list[int]] = {}
     for n in nodes:
-        if isinstance(n, Call) and is_exchange(n) and n.operands:
+        if isinstance(n, Call) and isinstance(n.record, Exchange) and n.operands:
             size = n.operands[0].size * n.operands[0].dtype.itemsize
             if isinstance(n.record, Begin) and n.record.step.is_bucket:
                 buckets.append(size)
@@ -165,16 +165,19 @@ def exchanges_of(nodes: Iterable[Node]) -> list[Any]:
 
 def exchanged_by(node: Node) -> list[Value]:
     """The values that all processes have alike after a node: where there are several, and it is not a first half."""
-    if not isinstance(node, Call) or not is_exchange(node) or isinstance(node.record, Begin | Effect):
+    record = node.record if isinstance(node, Call) else None
+    if not isinstance(record, Exchange) or isinstance(record, Begin | Effect):
         return []
-    if node.record.step.group.size() == 1 or not node.record.step.is_alike:
+    if record.step.group.size() == 1 or not record.step.is_alike:
         return []
+    assert isinstance(node, Call)
     return [ref.value for ref in node.results or node.operands]  # of the one that broadcasts, what it has sent
 
 
 def overwritten(node: Call) -> dict[Value, Value]:
     """The value of the result and that of the operand whose memory it may take, where they are of one geometry."""
-    if not node.results or (node.record.step.output is not None and not isinstance(node.record, End)):
+    record = node.record
+    if not node.results or not isinstance(record, Exchange) or (record.step.output and not isinstance(record, End)):
         return {}
     old, new = node.operands[0], node.results[0]
     whole = old.is_whole() and new.is_whole() and old.shape == new.shape and old.strides == new.strides
