@@ -22,6 +22,7 @@ __all__ = [
     "described",
     "exchanged_by",
     "exchanges_of",
+    "is_among_several",
     "is_exchange",
     "join_halves",
     "overwritten",
@@ -163,15 +164,20 @@ def exchanges_of(nodes: Iterable[Node]) -> list[Any]:
     return [n.record for n in nodes if isinstance(n, Call) and n.record.kind == "exchange"]
 
 
+def is_among_several(node: Node) -> bool:
+    """Whether a node is a collective of more than one process, or half of one."""
+    record = node.record if isinstance(node, Call) else None
+    return isinstance(record, Exchange) and not isinstance(record, Effect) and record.step.group.size() > 1
+
+
 def exchanged_by(node: Node) -> list[Value]:
     """The values that all processes have alike after a node: where there are several, and it is not a first half."""
-    record = node.record if isinstance(node, Call) else None
-    if not isinstance(record, Exchange) or isinstance(record, Begin | Effect):
+    if not isinstance(node, Call) or not is_among_several(node) or isinstance(node.record, Begin):
         return []
-    if record.step.group.size() == 1 or not record.step.is_alike:
-        return []
-    assert isinstance(node, Call)
-    return [ref.value for ref in node.results or node.operands]  # of the one that broadcasts, what it has sent
+    is_alike = isinstance(node.record, Exchange) and node.record.step.is_alike
+    return (
+        [ref.value for ref in node.results or node.operands] if is_alike else []
+    )  # of one that broadcasts, what it has sent
 
 
 def overwritten(node: Call) -> dict[Value, Value]:

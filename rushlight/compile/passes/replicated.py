@@ -12,11 +12,12 @@ processes the statistics are replicated, but what they normalize is each process
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from ..capture.sources import Argument
-from ..ir.exchange import exchanged_by, is_exchange
+from ..capture.sources import Argument, External, Incoming, Kept, Option, Window
+from ..ir.exchange import exchanged_by, is_among_several, is_exchange
 from ..ir.expression import Expr
-from ..ir.graph import Extern, Graph, Loop, Nest, Node, Reduce, Value, Write
+from ..ir.graph import Call, Extern, Graph, Loop, Nest, Node, Reduce, Value, Write
 from ..ir.scalar_ops import SCALAR_OPS
 
 __all__ = ["is_rounded_alike", "replicated"]
@@ -29,33 +30,53 @@ def replicated(graph: Graph) -> set[int]:
     """The identities of the nodes that all processes compute alike, if collectives among several are in the graph."""
     if not any(exchanged_by(node) for node in graph.nodes):
         return set()
-    own = _own(graph)
+    kinds = _kinds(graph)
     needed = {ref.value for ref, _ in graph.outputs}
     found: set[int] = set()
     for node in reversed(graph.nodes):
-        if is_exchange(node) or not needed.intersection(node.writes()) or own.intersection(node.writes()):
+        written = list(node.writes())
+        if is_exchange(node) or not needed.intersection(written) or not _ALIKE.intersection(map(kinds.get, written)):
             continue
         found.add(id(node))
         needed.update(r.value for r in node.reads())
     return found
 
 
-def _own(graph: Graph) -> set[Value]:
-    """The values that depend on what this process alone has: its arguments, if they are more than a number."""
-    own = {v for v, source in graph.inputs.items() if isinstance(source, Argument) and v.size > 1}
-    shared: set[Value] = set()
+# What a value depends on: something that this process alone has; else on what was exchanged; else on tensors of which nothing is
+# known, such as statistics, or data that a function refers to; or on parameters and numbers alone.
+_OWN, _EXCHANGED, _UNKNOWN, _PARAMETERS = range(4)
+_ALIKE = {_EXCHANGED, _PARAMETERS}
+
+
+def _kinds(graph: Graph) -> dict[Value, int]:
+    """What each value depends on."""
+    kinds = {value: _kind_of(source, value) for value, source in graph.inputs.items()}
+    kinds.update(dict.fromkeys(graph.constants, _PARAMETERS))
     for node in graph.nodes:
-        if is_exchange(node):
-            values = exchanged_by(node)
-            shared.update(values)
-            own.difference_update(values)
-        elif isinstance(node, Write) and node.source.value in shared:
-            shared.add(node.result)  # also where the rest of it is this process's own: that costs time only
-        elif any(r.value in own for r in node.reads()):
-            own.update(node.writes())
-        elif any(r.value in shared for r in node.reads()):
-            shared.update(node.writes())
-    return own
+        if exchanged := exchanged_by(node):
+            kinds.update(dict.fromkeys(exchanged, _EXCHANGED))
+            continue
+        if is_among_several(node):  # such as a part of a sum
+            kind = _OWN
+        elif isinstance(node, Write) and kinds[node.source.value] == _EXCHANGED:
+            kind = _EXCHANGED  # also where the rest of it is this process's own: that costs time only
+        elif isinstance(node, Call) and node.record.draws:
+            kind = _UNKNOWN
+        else:
+            kind = min((kinds[r.value] for r in node.reads()), default=_PARAMETERS)
+        kinds.update(dict.fromkeys(node.writes(), kind))
+    return kinds
+
+
+def _kind_of(source: Any, value: Value) -> int:
+    while isinstance(source, Window):
+        source = source.source
+    if isinstance(source, Incoming | Kept):
+        return _OWN
+    if isinstance(source, Argument):  # a number is rather one for all
+        return _OWN if value.size > 1 else _UNKNOWN
+    is_parameter = isinstance(source, External) and source.held.requires_grad
+    return _PARAMETERS if is_parameter or isinstance(source, Option) else _UNKNOWN
 
 
 def is_rounded_alike(nodes: Iterable[Node]) -> bool:
