@@ -71,6 +71,42 @@ def differing(rank, size, optimizer, clip, odd, compiled):
     return wrong, sum(c.program is not None for c in function.captured) if compiled else None
 
 
+def separate_update(rank, size):
+    """An update that is a compiled function of its own, in process 1 behind a guard that fails; and what is left to kernels."""
+    model, data = DistributedDataParallel(network()), torch.randn(8, WIDTH)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.003)
+    state = {"calls": 0}
+
+    @torch.compile
+    def update():
+        nn.utils.clip_grad_norm_(model.parameters(), 0.5 + 0.0 * state["calls"])
+        optimizer.step()
+
+    wrong = []
+    for i in range(12):
+        optimizer.zero_grad()
+        model(data).square().mean().backward()
+        state["calls"] = i % 3 * rank
+        update()
+        flat = torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+        found = [torch.empty_like(flat) for _ in range(size)]
+        dist.all_gather(found, flat)
+        wrong += [] if torch.equal(*found) else [i]
+
+    def whole():
+        optimizer.zero_grad()
+        loss = model(data).square().mean()
+        loss.backward()
+        update()
+        return loss
+
+    compiled = torch.compile(whole)
+    for _ in range(4):
+        compiled()
+    text = str(torch.compile.explain(compiled)())
+    return wrong, next(line.strip() for line in text.splitlines() if "in Python" in line)
+
+
 def compiled_steps(rank, size):
     warnings.simplefilter("ignore")  # that the odd one's steps run eagerly
     return {case: differing(rank, size, *case, True) for case in CASES[size]}
@@ -101,6 +137,10 @@ def test_compiled_steps(size, tmp_path):
 
 
 def test_loops(tmp_path):
-    first, second = (result["loops"] for result in results_of([loops], 2, tmp_path))
+    results = results_of([loops, separate_update], 2, tmp_path)
+    first, second = (result["loops"] for result in results)
     assert first[0] == second[0]
     assert first[1] == second[1] == [[], []]
+    for result in results:
+        wrong, in_python = result["separate_update"]
+        assert wrong == [] and in_python.startswith("in Python: 7 linalg_vector_norm (") and in_python.count(" (") == 1

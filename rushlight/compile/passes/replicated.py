@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..capture.sources import Argument, External, Incoming, Kept, Option, Window
+from ...core.determinism import mode
+from ..capture.sources import Argument, External, Gradient, Incoming, Kept, Option, Window
 from ..ir.exchange import exchanged_by, is_among_several, is_exchange
 from ..ir.expression import Expr
 from ..ir.graph import Call, Extern, Graph, Loop, Nest, Node, Reduce, Value, Write
@@ -27,8 +28,8 @@ _IN_ANY_ORDER = {"max", "min", "any", "all", "argmax", "argmin"}
 
 
 def replicated(graph: Graph) -> set[int]:
-    """The identities of the nodes that all processes compute alike, if collectives among several are in the graph."""
-    if not any(exchanged_by(node) for node in graph.nodes):
+    """The identities of the nodes that all processes compute alike, where there are several."""
+    if not mode.shared and not any(exchanged_by(node) for node in graph.nodes):
         return set()
     kinds = _kinds(graph)
     needed = {ref.value for ref, _ in graph.outputs}
@@ -75,6 +76,8 @@ def _kind_of(source: Any, value: Value) -> int:
         return _OWN
     if isinstance(source, Argument):  # a number is rather one for all
         return _OWN if value.size > 1 else _UNKNOWN
+    if isinstance(source, Gradient):  # what averages gradients is outside of the graph, or adds to them what is its own
+        return _EXCHANGED if isinstance(source.of, External) else _OWN
     is_parameter = isinstance(source, External) and source.held.requires_grad
     return _PARAMETERS if is_parameter or isinstance(source, Option) else _UNKNOWN
 
