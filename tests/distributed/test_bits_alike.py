@@ -120,13 +120,13 @@ def loops(rank, size):
         for _ in range(100):
             large.logsumexp(0), large.norm()
     norms = []
-    for i in range(40):
+    for i in range(25):
         whole = (large * (1 + i)).clone()
         dist.broadcast(whole, 0)
         with torch.no_grad():
             norms.append((whole.norm().item(), whole.pow(1.5).nansum().item(), whole.sum().item()))
         norms[-1] += (whole.norm().item(), whole.sum().item())
-    return norms, [differing(rank, size, *case, False)[0] for case in CASES[size][:2]]
+    return norms, [differing(rank, size, *case, False)[0] for case in CASES[size][:1]]
 
 
 @pytest.mark.parametrize("size", [2, 3])
@@ -140,7 +140,7 @@ def test_loops(tmp_path):
     results = results_of([loops, separate_update], 2, tmp_path)
     first, second = (result["loops"] for result in results)
     assert first[0] == second[0]
-    assert first[1] == second[1] == [[], []]
+    assert first[1] == second[1] == [[]]
     for result in results:
         wrong, in_python = result["separate_update"]
         assert wrong == [] and in_python.startswith("in Python: 7 linalg_vector_norm (") and in_python.count(" (") == 1
