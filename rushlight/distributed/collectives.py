@@ -261,10 +261,10 @@ def all_gather_into_tensor(
         )
     if pg.coalescing is not None:
         return _later(pg, all_gather_into_tensor, None, output_tensor, input_tensor)
-    key = pg.key()
+    key, call = pg.key(), _gathered(pg)
 
     def task() -> None:
-        _write(output_tensor, np.stack(pg.all_gather(key, array)), "all_gather_into_tensor")
+        _write(output_tensor, call(key, array, output), "all_gather_into_tensor")
 
     return _finish(pg, task, async_op, [output_tensor])
 
@@ -275,10 +275,10 @@ def _fits(long: Tensor, short: Tensor, pg: ProcessGroup) -> bool:
 
 
 def _gathered(pg: ProcessGroup) -> Callable[[bytes, np.ndarray, np.ndarray], np.ndarray]:
-    """The call of `all_gather_into_tensor` in a program."""
+    """The call of `all_gather_into_tensor`."""
 
     def call(key: bytes, array: np.ndarray, out: np.ndarray) -> np.ndarray:
-        if not out.flags.c_contiguous:
+        if not out.flags.c_contiguous or np.may_share_memory(array, out):
             return np.stack(pg.all_gather(key, array))
         pg.all_gather(key, array, out.reshape(pg.size(), *array.shape))
         return out

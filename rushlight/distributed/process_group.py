@@ -233,8 +233,8 @@ class ProcessGroup:
         arrays = self._all_gather(key, array, note)
         if into is None:
             return arrays
-        for place, one in zip(into, arrays, strict=True):
-            np.copyto(place, one)
+        for i, one in enumerate(arrays):
+            into[i] = one
         return list(into)
 
     def _all_gather(self, key: bytes, array: np.ndarray, note: bytes) -> list[np.ndarray]:

@@ -122,6 +122,27 @@ def sharded_step(whole, part, x):
     return total, told
 
 
+def onto_itself(whole, x):
+    """What is sent is a part of what is written, and the other way round."""
+    part = whole[2 * dist.get_rank() :][:2]
+    part.copy_(x)
+    dist.all_gather_into_tensor(whole, part)
+    gathered = whole.clone()
+    dist.reduce_scatter_tensor(part, whole)
+    return gathered
+
+
+def aliases(rank, size):
+    """The gathered tensor and the summed one, in six calls eagerly, then compiled; and single numbers."""
+    found = []
+    for function in (onto_itself, torch.compile(onto_itself)):
+        whole = torch.zeros(4, 2)
+        found.append([(function(whole, torch.full((2, 2), rank + 1.0 + i)).tolist(), whole.tolist()) for i in range(6)])
+    numbers = torch.zeros(2)
+    dist.all_gather_into_tensor(numbers, torch.tensor(rank + 1.0))
+    return *found, programs(function), numbers.tolist()
+
+
 def in_halves(rank, size):
     """Collectives with async_op=True: eagerly, in programs, in the interpreter, and by one process in a program only."""
     found = []
@@ -326,6 +347,7 @@ def results(tmp_path_factory):
         many_steps,
         by_hand,
         in_halves,
+        aliases,
         left_under_way,
         wrapped,
         new_groups,
@@ -356,6 +378,15 @@ def test_collectives_by_hand(results):
             total = [t + 2 * (i + 1.0) for t in total]
             assert a == [2 * (i + 1.0)] * 3 and kept == total
             assert table == [[1.0, rank, rank], [2.0, 1.0, 1.0]]
+
+
+def test_parts_of_a_tensor_are_exchanged_with_itself(results):
+    for rank, result in enumerate(results):
+        eager, compiled, count, numbers = result["aliases"]
+        assert eager == compiled and count == 1 and numbers == [1, 2]
+        rows = [[i + 1.0 + row // 2] * 2 for i in (5,) for row in range(4)]
+        assert eager[5][0] == rows
+        assert eager[5][1] == [[2 * r[0]] * 2 if row // 2 == rank else r for row, r in enumerate(rows)]
 
 
 def test_collectives_in_halves(results):
