@@ -1,7 +1,8 @@
 """`use_deterministic_algorithms`: the same digits however long a process has been running.
 
 Programs that replace eager kernels after a few steps differ from them by rounding. In the deterministic mode nothing is
-replaced (docs/reproducibility.md), and memory without values is filled, as torch does.
+replaced (docs/reproducibility.md), and memory without values is filled, as torch does. Where several processes work
+together, nothing is replaced by other digits that all of them may compute, such as the norm of averaged gradients.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ __all__ = ["empty", "fill", "mode"]
 
 
 class _Mode:
-    """on: whether results must not depend on when programs are made. fills: whether fresh memory is filled then."""
+    """on: whether results must not depend on when programs are made. fills: whether fresh memory is filled then.
 
-    on = False
+    shared: whether other processes may compute the same, and have run other programs before.
+    """
+
+    on = shared = False
     warn_only = False
     fills = True
 

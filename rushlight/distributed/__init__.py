@@ -23,6 +23,7 @@ from .errors import *  # noqa: F403
 from .objects import *  # noqa: F403
 from .process_group import ProcessGroup
 from .reduce_op import RedOpType, ReduceOp, supports_complex
+from .reduce_op import make_premultiplied_sum as _make_nccl_premul_sum  # noqa: F401
 from .rendezvous import register_rendezvous_handler, rendezvous
 from .store import FileStore, HashStore, PrefixStore, Store, TCPStore
 from .work import Future, Work

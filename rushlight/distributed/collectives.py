@@ -6,6 +6,7 @@ A process outside the group gets a warning and nothing happens, as in torch.
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable
 from datetime import timedelta
@@ -60,8 +61,15 @@ def _array(tensor: Any, name: str) -> np.ndarray:
             f"             but got {type(tensor)} instead."
         )
     if thread.state.level > 1:
+        emit_event("left", _LEFT)
         emit_event("read", tensor, f"torch.distributed ({name})")
     return tensor._array
+
+
+_LEFT = (
+    "this torch.distributed call exchanges data with other processes, which the compiled program would not do (it does so in "
+    "all_reduce, broadcast, all_gather_into_tensor and reduce_scatter_tensor)"
+)
 
 
 def _is_captured(tensor: Any) -> bool:
@@ -128,12 +136,13 @@ def broadcast(
     """Write the tensor of process `src` into that of every process."""
     if _is_outside(group, "broadcast"):
         return None
-    if not async_op and _is_captured(tensor):
+    if _is_captured(tensor):
         pg = group_of(group)
         root = _rank_in(pg, src, group_src, "src", "broadcast")
-        call = lambda key, array: pg.broadcast(key, array, root)  # noqa: E731
-        if Collective(f"broadcast(src={pg.ranks[root]})", pg, call, writes=pg.rank() != root).on(tensor):
-            return None
+        name, writes = f"broadcast(src={pg.ranks[root]})", async_op or pg.rank() != root
+        step = Collective(name, pg, lambda key, array: pg.broadcast(key, array, root), writes)
+        if (work := step.on(tensor, async_op=async_op)) is not None:
+            return work if async_op else None
     array, pg = _array(tensor, "tensor"), group_of(group)
     root, key = _rank_in(pg, src, group_src, "src", "broadcast"), pg.key()
     return _finish(pg, lambda: _write(tensor, pg.broadcast(key, array, root), "broadcast"), async_op, [tensor])
@@ -143,11 +152,12 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
     """Write the reduction over all processes into every one's tensor."""
     if _is_outside(group, "all_reduce"):
         return None
-    if not async_op and _is_captured(tensor):
+    if _is_captured(tensor):
         pg = group_of(group)
         kind = check_op(op, tensor._array.dtype)
-        if Collective(f"all_reduce({kind.name})", pg, lambda key, array: pg.all_reduce(key, array, kind)).on(tensor):
-            return None
+        step = Collective(f"all_reduce({kind.name})", pg, lambda key, array: pg.all_reduce(key, array, kind))
+        if (work := step.on(tensor, async_op=async_op)) is not None:
+            return work if async_op else None
     array, pg = _array(tensor, "tensor"), group_of(group)
     if pg.coalescing is not None:
         return _later(pg, all_reduce, op, tensor)
@@ -238,7 +248,12 @@ def all_gather_into_tensor(
     """Write the tensors of all processes into one, one after the other along its first dimension."""
     if _is_outside(group, "all_gather_into_tensor"):
         return None
-    output, array, pg = _array(output_tensor, "output_tensor"), _array(input_tensor, "input_tensor"), group_of(group)
+    pg = group_of(group)
+    if _is_captured(output_tensor) and _is_captured(input_tensor) and _fits(output_tensor, input_tensor, pg):
+        step = Collective("all_gather_into_tensor", pg, _gathered(pg), output=output_tensor)
+        if (work := step.on(input_tensor, output_tensor, async_op)) is not None:
+            return work if async_op else None
+    output, array = _array(output_tensor, "output_tensor"), _array(input_tensor, "input_tensor")
     if output.size != array.size * pg.size() or output.dtype != array.dtype:
         raise RuntimeError(
             f"all_gather_into_tensor: the output has {output.size} elements of {output.dtype}, but {pg.size()} inputs of "
@@ -246,12 +261,29 @@ def all_gather_into_tensor(
         )
     if pg.coalescing is not None:
         return _later(pg, all_gather_into_tensor, None, output_tensor, input_tensor)
-    key = pg.key()
+    key, call = pg.key(), _gathered(pg)
 
     def task() -> None:
-        _write(output_tensor, np.stack(pg.all_gather(key, array)), "all_gather_into_tensor")
+        _write(output_tensor, call(key, array, output), "all_gather_into_tensor")
 
     return _finish(pg, task, async_op, [output_tensor])
+
+
+def _fits(long: Tensor, short: Tensor, pg: ProcessGroup) -> bool:
+    """Whether one tensor is as long as those of all processes together."""
+    return long._array.size == short._array.size * pg.size() and long._array.dtype == short._array.dtype
+
+
+def _gathered(pg: ProcessGroup) -> Callable[[bytes, np.ndarray, np.ndarray], np.ndarray]:
+    """The call of `all_gather_into_tensor`."""
+
+    def call(key: bytes, array: np.ndarray, out: np.ndarray) -> np.ndarray:
+        if not out.flags.c_contiguous or np.may_share_memory(array, out):
+            return np.stack(pg.all_gather(key, array))
+        pg.all_gather(key, array, out.reshape(pg.size(), *array.shape))
+        return out
+
+    return call
 
 
 _all_gather_base = all_gather_single = all_gather_into_tensor
@@ -349,7 +381,14 @@ def reduce_scatter_tensor(
     """`reduce_scatter` of the equal parts of one tensor along its first dimension."""
     if _is_outside(group, "reduce_scatter_tensor"):
         return None
-    array, whole, pg = _array(output, "output"), _array(input, "input"), group_of(group)
+    pg = group_of(group)
+    if _is_captured(output) and _is_captured(input) and _fits(input, output, pg):
+        kind = check_op(op, output._array.dtype, "reduce_scatter_tensor")
+        call = lambda key, whole, out: pg.reduce_scatter(key, _equal_parts(whole, pg), kind)  # noqa: E731
+        step = Collective(f"reduce_scatter_tensor({kind.name})", pg, call, output=output, is_alike=False)
+        if (work := step.on(input, output, async_op)) is not None:
+            return work if async_op else None
+    array, whole = _array(output, "output"), _array(input, "input")
     if whole.size != array.size * pg.size():
         raise RuntimeError(
             f"input tensor must be the same size as output size times world size: {whole.size}, {array.size}, {pg.size()}"
@@ -357,12 +396,17 @@ def reduce_scatter_tensor(
     if pg.coalescing is not None:
         return _later(pg, reduce_scatter_tensor, op, output, input)
     kind, key = check_op(op, array.dtype, "reduce_scatter_tensor"), pg.key()
-    parts = np.split(np.ascontiguousarray(whole).reshape(-1), pg.size())
+    parts = _equal_parts(whole, pg)
 
     def task() -> None:
         _write(output, pg.reduce_scatter(key, parts, kind), "reduce_scatter_tensor")
 
     return _finish(pg, task, async_op, [output])
+
+
+def _equal_parts(whole: np.ndarray, pg: ProcessGroup) -> list[np.ndarray]:
+    """The parts of an array for each process."""
+    return np.split(np.ascontiguousarray(whole).reshape(-1), pg.size())
 
 
 _reduce_scatter_base = reduce_scatter_single = reduce_scatter_tensor
@@ -427,12 +471,14 @@ def barrier(
 ) -> Work | None:
     """Wait until every process of the group has come here, at most `timeout` (None: as long as the group's calls wait).
 
-    device_ids: a list of numbers of devices, of which the backend 'gloo' has none; raises TypeError for anything else.
+    device_ids: a list of numbers of devices, of which the first one would be used. The backend 'gloo' has none; as in torch,
+    what is no list does not count. Raises IndexError for an empty list, TypeError for what are no numbers.
     """
     if _is_outside(group, "barrier"):
         return None
-    if device_ids is not None and not isinstance(device_ids, list):
-        raise TypeError("Invalid function argument: device_ids type should be List[int]")
+    if isinstance(device_ids, list):
+        for number in (device_ids[0], *device_ids):
+            operator.index(number)
     pg = group_of(group)
     key = pg.key()
     return _finish(pg, lambda: pg.barrier(key, timeout), async_op, None)

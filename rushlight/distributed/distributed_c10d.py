@@ -6,6 +6,7 @@ from .. import distributed
 from . import *  # noqa: F403
 from .coalescing import _coalescing_manager
 from .collectives import _all_gather_base, _reduce_scatter_base
+from .reduce_op import make_premultiplied_sum as _make_nccl_premul_sum
 from .world import GroupMember
 from .world import default_group as _get_default_group
 from .world import default_store as _get_default_store
@@ -16,6 +17,7 @@ __all__ = [
     "_coalescing_manager",
     "_get_default_group",
     "_get_default_store",
+    "_make_nccl_premul_sum",
     "_reduce_scatter_base",
 ]
 __all__ += distributed.__all__

@@ -55,6 +55,20 @@ def _described(dtype: np.dtype, shape: tuple[int, ...]) -> str:
     return f"{dtype} {list(shape)}"
 
 
+@lru_cache(4096)
+def _note(call: str, ranks: tuple[int, ...]) -> bytes:
+    """A call in words, of a group of some processes with their ranks."""
+    note = (f"{call} among processes {[*ranks]}" if ranks else call).encode()
+    if len(note) > _NOTE:  # many parts: the end is told by its checksum
+        note = note[:_NOTE] + f"... ({zlib.crc32(note):08x})".encode()
+    return note
+
+
+@lru_cache(4096)
+def _reduction(op: RedOpType, dtype: np.dtype, shape: tuple[int, ...]) -> str:
+    return f"all_reduce({op.name}) of {_described(dtype, shape)}"
+
+
 class ProcessGroup:
     """Processes `ranks` (numbers in the world, in the order of their rank here) over a mesh of connections."""
 
@@ -71,6 +85,7 @@ class ProcessGroup:
         self.mesh, self.ranks, self.group_name, self.timeout = mesh, ranks, name, timeout
         self.backend, self.group_desc = backend, desc or "undefined"
         self._rank = ranks.index(mesh.rank) if mesh.rank in ranks else -1
+        self._named = tuple(ranks) if len(ranks) < mesh.size else ()  # where calls are described
         self._calls = count()
         self._untold: dict[int, dict[bytes, bytes]] = {}  # rank: the calls (by key) that it has not heard of yet
         self._telling = threading.Lock()
@@ -120,18 +135,14 @@ class ProcessGroup:
 
     def begin(self, key: bytes, call: str) -> bytes:
         """Say which call is made under a key; the note for its messages. Raises where another process makes another."""
-        if len(self.ranks) < self.mesh.size:
-            call += f" among processes {self.ranks}"
-        note = call.encode()
-        if len(note) > _NOTE:  # many parts: the end is told by its checksum
-            note = note[:_NOTE] + f"... ({zlib.crc32(note):08x})".encode()
+        note = _note(call, self._named)
         self.mesh.begin(key, note)
         return note
 
     def _agree(self, key: bytes, call: str, timeout: timedelta | None = None) -> Call:
         """Begin a call by MPI. Where it is one of those that are compared, wait until all others have begun the same."""
         self._made += 1
-        compared = get_debug_level() is DebugLevel.DETAIL or self._made <= _FIRST or self._made % _EACH == 0
+        compared = self._made <= _FIRST or self._made % _EACH == 0 or get_debug_level() is DebugLevel.DETAIL
         if compared and self._checksum:
             call += f" after other calls ({self._checksum:08x})"
             self._checksum = 0
@@ -222,8 +233,8 @@ class ProcessGroup:
         arrays = self._all_gather(key, array, note)
         if into is None:
             return arrays
-        for place, one in zip(into, arrays, strict=True):
-            np.copyto(place, one)
+        for i, one in enumerate(arrays):
+            into[i] = one
         return list(into)
 
     def _all_gather(self, key: bytes, array: np.ndarray, note: bytes) -> list[np.ndarray]:
@@ -305,10 +316,10 @@ class ProcessGroup:
 
         By MPI the result may be in `array`'s own memory.
         """
-        n = self.size()
-        call = f"all_reduce({op.name}) of {described(array)}"
+        call = _reduction(op, array.dtype, array.shape)
         if self.wire is not None:
             return self.wire.all_reduce(self._agree(key, call), array, op)
+        n = self.size()
         note = self.begin(key, call)
         if array.nbytes <= SMALL or n == 1:
             return combine(op, self._all_gather(key, array, note))

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["RedOpType", "ReduceOp", "combine", "supports_complex"]
+from ..core.tensor.tensor import Tensor
+
+__all__ = ["RedOpType", "ReduceOp", "combine", "make_premultiplied_sum", "supports_complex"]
 
 
 class RedOpType(IntEnum):
@@ -66,8 +68,10 @@ def check_op(op: Any, dtype: np.dtype, name: str = "all_reduce") -> RedOpType:
     """`op` as a kind of reduction. Raises for one that does not exist or does not fit the type of what `name` reduces."""
     if not isinstance(op, RedOpType):
         raise TypeError(f"expected a torch.distributed.ReduceOp, got {type(op).__name__}")
+    if op is RedOpType.SUM:
+        return op
     if op is RedOpType.PREMUL_SUM:
-        raise NotImplementedError("ReduceOp.PREMUL_SUM is not implemented: multiply first, then use ReduceOp.SUM")
+        raise RuntimeError("Cannot use ReduceOp.PREMUL_SUM with Gloo: multiply first, then use ReduceOp.SUM")
     if dtype.kind == "c" and not supports_complex(op):
         raise ValueError(f"{name} does not support {op} on complex tensors")
     if op in (RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR) and dtype.kind not in "iub":
@@ -80,6 +84,13 @@ def check_op(op: Any, dtype: np.dtype, name: str = "all_reduce") -> RedOpType:
 def supports_complex(reduceOp: Any) -> bool:
     """Whether torch reduces complex numbers so: sums and averages."""
     return reduceOp in (RedOpType.SUM, RedOpType.AVG, RedOpType.PREMUL_SUM)
+
+
+def make_premultiplied_sum(factor: Any) -> RedOpType:
+    """NCCL's sum of products with a factor, a float or a tensor. torch's other backends, and so Rushlight, refuse a call with it."""
+    if type(factor) is not float and not isinstance(factor, Tensor):
+        raise TypeError(f"_make_nccl_premul_sum(): factor has to be a float or a torch.Tensor, not {factor!r}")
+    return RedOpType.PREMUL_SUM
 
 
 def combine(op: RedOpType, arrays: list[np.ndarray]) -> np.ndarray:

@@ -11,6 +11,7 @@ from itertools import count
 from multiprocessing.util import Finalize
 from typing import Any
 
+from ..core import determinism
 from ..core.device import devices
 from . import handshake
 from .control import process_state
@@ -324,6 +325,7 @@ def init_process_group(
     _World.store = store
     _World.default = _registered(group)
     _World.guard = guard
+    determinism.mode.shared = world_size > 1
     if not _World.hook:
         _World.hook = True
         # also in processes that multiprocessing starts, which skip atexit; not in a forked copy of this one
@@ -373,6 +375,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
         _World.store.close()  # type: ignore[union-attr]
     _World.default, _World.store, _World.groups, _World.names = None, None, {}, count(1)
     _World.local = Counter()
+    determinism.mode.shared = False
 
 
 def _leave() -> None:

@@ -27,7 +27,7 @@ WORKER = Path(__file__).with_name("fault_worker.py")
 RANKS = 3
 RAISE_S, END_S, TIMEOUT_S, LIMIT_S = 10.0, 15.0, 4.0, 40.0
 
-FAULTS = ("kill", "_exit", "exception", "exit 0", "stop", "loop", "deadlock", "launcher", "rank 0")
+FAULTS = ("kill", "_exit", "exception", "exit 0", "memory", "stop", "loop", "deadlock", "launcher", "rank 0")
 MOMENTS = ("init", "start", "forward", "bucket", "barrier", "checkpoint", "exit")
 STARTS = ("torchrun", "restarts", "env", "mpiexec")
 TRANSPORTS = ("MPI", "TCP")

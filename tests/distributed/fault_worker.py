@@ -10,6 +10,7 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
+import resource
 import signal
 import sys
 import threading
@@ -54,6 +55,8 @@ def fault():
         os.kill(os.getpid(), signal.SIGSTOP)
     if FAULT == "exception":
         raise ValueError("made by the test")
+    if FAULT == "memory":
+        exhaust_memory()
     if FAULT == "exit 0":
         sys.exit(0)
     if FAULT == "launcher":
@@ -64,6 +67,23 @@ def fault():
             pass
     if FAULT == "deadlock":
         dist.all_gather_object([None] * dist.get_world_size(), "another call")
+
+
+KEPT = []
+
+
+def exhaust_memory():
+    """Raise MemoryError where the process has hardly any memory left, which it keeps."""
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), resource.RLIM_INFINITY))
+    size = 32 << 20
+    while True:
+        try:
+            KEPT.append(bytearray(size))
+        except MemoryError:
+            if size < 1 << 16:
+                raise
+            size //= 2
 
 
 def at(moment):

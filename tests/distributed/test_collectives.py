@@ -210,10 +210,17 @@ def mistakes(rank, size):
         lambda: dist.all_reduce(torch.ones(1), async_op=True).source_rank(),
         lambda: dist.new_group([0, 1, 2, 3]),
         lambda: dist.init_process_group("gloo"),
+        lambda: dist.barrier(device_ids=["a"]),
+        lambda: dist.barrier(device_ids=[]),
+        lambda: dist._make_nccl_premul_sum(2),
+        lambda: dist.all_reduce(torch.ones(1), dist._make_nccl_premul_sum(0.5)),
+        lambda: dist.reduce(torch.ones(1), 0, dist.distributed_c10d._make_nccl_premul_sum(torch.ones(1))),
     ):
-        with pytest.raises((TypeError, RuntimeError, ValueError)) as caught:
+        with pytest.raises((TypeError, RuntimeError, ValueError, IndexError)) as caught:
             call()
         said.append(type(caught.value).__name__)
+    for devices in (1, (0,), [0]):  # the first two do not count, the third has no meaning for the CPU
+        dist.barrier(device_ids=devices)
     return said
 
 
@@ -233,7 +240,8 @@ EVERYWHERE = {
     "scattered_layouts": [True, True],
     "checked_in_detail": "DebugLevel.OFF",
     "mistakes": ["TypeError", "RuntimeError", "RuntimeError", "RuntimeError", "ValueError", "RuntimeError",
-                 "ValueError", "ValueError", "ValueError", "RuntimeError", "ValueError", "ValueError"],
+                 "ValueError", "ValueError", "ValueError", "RuntimeError", "ValueError", "ValueError",
+                 "TypeError", "IndexError", "TypeError", "RuntimeError", "RuntimeError"],
 }  # fmt: skip
 OWN = {
     "reduce_to_one": [0, 2, 2],

@@ -16,6 +16,7 @@ import rushlight.distributed as dist
 from rushlight import nn
 from rushlight.compile.jit import backward, module_calls
 from rushlight.compile.jit.step import CompiledStep
+from rushlight.compile.runtime import native
 from rushlight.core.dispatch.extension_points import module_caller
 from rushlight.core.jit_switch import jit
 from rushlight.nn.parallel import DistributedDataParallel
@@ -101,6 +102,92 @@ def by_hand(rank, size):
         table = torch.full((2, 3), float(rank))
         found.append((function(torch.full((3,), i + 1.0), table).tolist(), table.tolist(), kept.tolist()))
     return found, programs(function)
+
+
+def sharded_step(whole, part, x):
+    """An update of this process's part of a tensor that all have: its gradient begins to travel while x is summed up."""
+    own = torch.empty_like(part)
+    work = dist.reduce_scatter_tensor(own, whole * x, async_op=True)
+    total = x.sum(0, keepdim=True)
+    summing = dist.all_reduce(total, async_op=True)
+    told = x[:2] + 1
+    telling = dist.broadcast(told, 1, async_op=True)
+    work.wait()
+    part.sub_(own, alpha=0.1)
+    gathering = dist.all_gather_into_tensor(whole, part, async_op=True)
+    telling.wait()
+    gathering.wait()
+    summing.wait(timedelta(seconds=50))
+    assert summing.wait()  # again: nothing more
+    return total, told
+
+
+def onto_itself(whole, x):
+    """What is sent is a part of what is written, and the other way round."""
+    part = whole[2 * dist.get_rank() :][:2]
+    part.copy_(x)
+    dist.all_gather_into_tensor(whole, part)
+    gathered = whole.clone()
+    dist.reduce_scatter_tensor(part, whole)
+    return gathered
+
+
+def aliases(rank, size):
+    """The gathered tensor and the summed one, in six calls eagerly, then compiled; and single numbers."""
+    found = []
+    for function in (onto_itself, torch.compile(onto_itself)):
+        whole = torch.zeros(4, 2)
+        found.append([(function(whole, torch.full((2, 2), rank + 1.0 + i)).tolist(), whole.tolist()) for i in range(6)])
+    numbers = torch.zeros(2)
+    dist.all_gather_into_tensor(numbers, torch.tensor(rank + 1.0))
+    return *found, programs(function), numbers.tolist()
+
+
+def in_halves(rank, size):
+    """Collectives with async_op=True: eagerly, in programs, in the interpreter, and by one process in a program only."""
+    found = []
+    for way in ("eager", "program", "interpreter", "mixed"):
+        with pytest.MonkeyPatch.context() as patch:
+            if way == "interpreter":
+                patch.setattr(native, "available", lambda: False)
+            function = torch.compile(sharded_step) if way != "eager" else sharded_step
+            whole = torch.arange(8.0).reshape(4, 2) + 1
+            part = whole[2 * rank : 2 * rank + 2].clone()
+            for i in range(7):
+                x = torch.full((4, 2), float(rank + i + 1)) * (1 + rank * torch.arange(2.0))
+                call = sharded_step if way == "mixed" and rank == i % 2 else function
+                last = [t.tolist() for t in call(whole, part, x)]
+            found.append((whole.tolist(), part.tolist(), last))
+            if way == "program":
+                text = str(torch.compile.explain(function)(whole, part, x))
+                explained = next(line for line in text.splitlines() if "exchanges" in line)
+                count = programs(function)
+    return found, count, explained
+
+
+def left_under_way(rank, size):
+    """What a program cannot repeat runs eagerly, and is right."""
+
+    def escaping(x):
+        return x, dist.all_reduce(x, async_op=True)
+
+    def asking(x):
+        work = dist.all_reduce(x, async_op=True)
+        while not work.is_completed():
+            pass
+        assert work.is_success() and work.exception() is None and work.get_future().wait()[0] is x
+        return x, work
+
+    texts = []
+    for function in (escaping, asking):
+        compiled = torch.compile(function)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            for i in range(5):
+                x, work = compiled(torch.full((2,), float(rank + i)))
+                assert work.wait() and x.tolist() == [2 * i + 1.0] * 2, (function, i, x)
+        texts.append([str(w.message) for w in seen if "runs eagerly" in str(w.message)])
+    return texts
 
 
 def wrapped(rank, size):
@@ -259,6 +346,9 @@ def results(tmp_path_factory):
         loops,
         many_steps,
         by_hand,
+        in_halves,
+        aliases,
+        left_under_way,
         wrapped,
         new_groups,
         refused,
@@ -288,6 +378,30 @@ def test_collectives_by_hand(results):
             total = [t + 2 * (i + 1.0) for t in total]
             assert a == [2 * (i + 1.0)] * 3 and kept == total
             assert table == [[1.0, rank, rank], [2.0, 1.0, 1.0]]
+
+
+def test_parts_of_a_tensor_are_exchanged_with_itself(results):
+    for rank, result in enumerate(results):
+        eager, compiled, count, numbers = result["aliases"]
+        assert eager == compiled and count == 1 and numbers == [1, 2]
+        rows = [[i + 1.0 + row // 2] * 2 for i in (5,) for row in range(4)]
+        assert eager[5][0] == rows
+        assert eager[5][1] == [[2 * r[0]] * 2 if row // 2 == rank else r for row, r in enumerate(rows)]
+
+
+def test_collectives_in_halves(results):
+    for result in results:
+        (eager, *others), count, explained = result["in_halves"]
+        assert others == [eager] * 3 and count == 1
+        for name in (
+            "reduce_scatter_tensor(SUM) (32 bytes)",
+            "all_reduce(SUM) (8 bytes)",
+            "all_gather_into_tensor (16 bytes)",
+        ):
+            assert name in explained
+        (escaping,), (asking,) = result["left_under_way"]
+        assert "wait() for all_reduce(SUM) comes after the compiled function has returned" in escaping
+        assert "is_completed() of a torch.distributed call depends on how far it is" in asking
 
 
 def test_a_wrapped_network(results):

@@ -1,5 +1,7 @@
 """Gradients averaged over two processes, against one process that sees all."""
 
+import warnings
+
 import numpy as np
 import pytest
 from several import results_of
@@ -8,6 +10,7 @@ import rushlight as torch
 import rushlight.distributed as dist
 from rushlight import nn
 from rushlight.nn.parallel import DataParallel, DistributedDataParallel, data_parallel, parallel_apply
+from rushlight.utils.checkpoint import checkpoint
 
 
 def network(seed):
@@ -37,8 +40,6 @@ def trained(rank, size):
 
 def compiled(rank, size):
     """Trained with the wrapped network compiled, and with the whole step compiled; sums in a compiled function; programs."""
-    import warnings
-
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         network_compiled = train(torch.compile(DistributedDataParallel(network(rank))), slice(rank, None, size))
@@ -154,10 +155,43 @@ def delayed(rank, size):
     return trained_late, last == [named[0][1].shape], len(model.reducer.buckets)
 
 
+class Twice(nn.Module):
+    """Whose layer is used outside of a reentrant checkpoint and within it, where another backward pass adds to its gradient."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = nn.Linear(3, 3, bias=False)
+
+    def forward(self, x):
+        return checkpoint(self.layer, self.layer(x), use_reentrant=True)
+
+
+LATE = -4.00703239, -5.60984516  # the gradients' sums, by torch; with static_graph in both processes the mean
+
+
+def late_gradients(rank, size):
+    """[the sum of the gradient, the warnings] without and with static_graph; with find_unused_parameters the error."""
+    found = []
+    for options in ({}, {"static_graph": True}, {"find_unused_parameters": True}):
+        model = DistributedDataParallel(Twice(), **options)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            try:
+                model(torch.full((2, 3), rank + 1.0, requires_grad=True)).sum().backward()
+                found.append(model.module.layer.weight.grad.sum().item())
+            except RuntimeError as error:
+                found.append(str(error))
+        found.append([str(w.message) for w in seen])
+    return found
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     return results_of(
-        [trained, compiled, accumulated, buffers, hooks, unused, delayed], 2, tmp_path_factory.mktemp("ddp")
+        [trained, compiled, accumulated, buffers, hooks, unused, delayed, late_gradients],
+        2,
+        tmp_path_factory.mktemp("ddp"),
     )
 
 
@@ -222,6 +256,14 @@ def test_unused_parameters(results):
     halves = [1.0, 0.5, 2.0, 0.5, None, None]  # each branch was used by one process of two
     both = [3.0, 1.0, None, None, None, None]
     assert [result["unused"] for result in results] == [[halves, halves, both]] * 2
+
+
+def test_a_gradient_that_comes_after_its_average(results):
+    for result, own in zip(results, LATE, strict=True):
+        plain, (warning,), static, nothing, error, _ = result["late_gradients"]
+        assert plain == pytest.approx(own) and "layer.weight after its average was made" in warning
+        assert static == pytest.approx(sum(LATE) / 2) and nothing == []
+        assert "mark a variable ready only once" in error and "layer.weight" in error
 
 
 def test_wrong_modules(tmp_path):

@@ -28,6 +28,7 @@ CASES = [
     ("launcher", "barrier", "torchrun"),
     ("exit 0", "forward", "mpiexec"),
     ("kill", "bucket", "restarts"),
+    ("memory", "forward", "env"),
 ]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
+from rushlight.core.determinism import mode
 
 F32 = np.float32
 SHAPES = [(), (5,), (3, 7), (40_000,)]
@@ -240,3 +241,14 @@ def test_the_gradient_of_softmax_subtracts_before_it_multiplies():
     scores.softmax(1).backward(g)
     y = scores.detach().softmax(1)
     assert scores.grad.equal((g - (g * y).sum(1, keepdim=True)) * y)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (9_000,)], ids=str)
+def test_half_way_cases_where_processes_share_results(shape, monkeypatch):
+    """Of 1024 + 2^-13 and a little less than half the distance to the next number, the sum in float64 is half-way."""
+    monkeypatch.setattr(mode, "shared", True)
+    y = torch.full(shape, 2.0**-7 * (1 - 2.0**-23))
+    for z in (1024 + 2.0**-13, -1024 - 2.0**-13):
+        x = torch.full(shape, 2.0**-7 * (1 + 2.0**-23))
+        total = torch.addcmul(torch.full(shape, z), x, y)
+        np.testing.assert_array_equal(total.numpy(), np.full(shape, z, F32))

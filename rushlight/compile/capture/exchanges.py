@@ -6,16 +6,16 @@ from typing import Any
 
 from ...core.tensor.storage import describe
 from ..ir.exchange import Begin, Effect, End, Exchange
-from ..ir.graph import Call, Ref, Value
+from ..ir.graph import Call, Node, Ref, Value
 from .sources import CaptureError
 
-__all__ = ["record_exchange"]
+__all__ = ["check_halves", "record_exchange"]
 
 _RECORDS = {"whole": Exchange, "begin": Begin, "end": End, "effect": Effect}
 
 
-def record_exchange(recorder: Any, kind: str, t: Any, step: Any, line: Any) -> None:
-    """Add what is about to be done to `t`, in place.
+def record_exchange(recorder: Any, kind: str, t: Any, step: Any, line: Any, out: Any = None) -> None:
+    """Add what is about to be done to `t`, in place, or from `t` into `out`.
 
     kind: "whole"; "begin" or "end" for its halves; "effect" for what is done to Python's objects, without a tensor.
     step: see `ir/exchange.py`; `writes` says whether it changes the tensor in this process, `condition`, (key, function), what
@@ -26,13 +26,27 @@ def record_exchange(recorder: Any, kind: str, t: Any, step: Any, line: Any) -> N
     if t is None:
         recorder.graph.nodes.append(Call(made, (), (step.group,), None, (), line))
         return
-    if not t._array.size:
+    target = t if out is None else out
+    if not target._array.size:
         raise CaptureError(f"{describe(line)}: {step.name} of a tensor without elements cannot be compiled")
-    source = recorder.ref(t, line, step.name)
-    result = _like(source) if step.writes else None
-    recorder.graph.nodes.append(Call(made, (source,), (step.group,), None, () if result is None else (result,), line))
+    operands = (recorder.ref(t, line, step.name),)
+    place = recorder.ref(target, line, step.name)
+    if kind == "end" and out is not None:
+        operands = (place, *operands)  # what is sent has to stay until then
+    result = _like(place) if step.writes else None
+    recorder.graph.nodes.append(Call(made, operands, (step.group,), None, () if result is None else (result,), line))
     if result is not None:
-        recorder.write(source, recorder.region(t, line), result, line)
+        recorder.write(place, recorder.region(target, line), result, line)
+
+
+def check_halves(nodes: list[Node]) -> None:
+    """Raise CaptureError for a collective that begins and does not end."""
+    ended = {id(n.record.step) for n in nodes if isinstance(n, Call) and isinstance(n.record, End)}
+    for n in nodes:
+        if isinstance(n, Call) and isinstance(n.record, Begin) and id(n.record.step) not in ended:
+            raise CaptureError(
+                f"{describe(n.line)}: wait() for {n.record.step.name} comes after the compiled function has returned"
+            )
 
 
 def _like(ref: Ref) -> Ref:

@@ -548,11 +548,11 @@ class Recorder:
             return known
         return value
 
-    def exchanged(self, kind: str, t: Any, step: Any) -> bool:
-        """A collective on `t` is about to be made in place. Returns True: each replay makes it, too."""
+    def exchanged(self, kind: str, t: Any, step: Any, out: Any = None) -> bool:
+        """A collective on `t` is about to be made in place, or into `out`. Returns True: each replay makes it, too."""
         line = self._line()
         self._check_open(line, step.name)
-        record_exchange(self, kind, t, step, line)
+        record_exchange(self, kind, t, step, line, out)
         return True
 
     def left(self, what: str) -> None:

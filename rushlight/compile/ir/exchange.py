@@ -20,7 +20,9 @@ __all__ = [
     "End",
     "Exchange",
     "described",
+    "exchanged_by",
     "exchanges_of",
+    "is_among_several",
     "is_exchange",
     "join_halves",
     "overwritten",
@@ -34,16 +36,16 @@ class Exchange:
     """Stand-in for an operator's record: `step.act(array)` is a whole collective, in the array's memory.
 
     step: what the distributed package gave to the recorder: `name` and `group` say what is exchanged; its `condition` is
-    among the guards of the program. runs: how often it has been made. joined: of halves, the first one does all.
+    among the guards of the program. `is_alike`: all processes have the same then. `output`: shape and type of a result in
+    other memory, `step.act(array, out)`, or None. runs: how often it has been made. joined: of halves, the first one does all.
     """
 
     kind, promote, view, draws = "exchange", None, False, ""
-    label = ""  # of a class whose nodes are not named by their steps
     has_begun = False  # whether it may be under way after a run that failed
     joined = False
 
     def __init__(self, step: Any):
-        self.step, self.name, self.runs = step, self.label or step.name, 0
+        self.step, self.name, self.runs = step, step.name, 0
         self.kernel = self.reference = self._copied
 
     def invoke(self, f: Callable, arrays: Sequence, metadata: tuple) -> Any:
@@ -53,31 +55,40 @@ class Exchange:
         """As a kernel: the result has memory of its own."""
         if not arrays:
             return self.make()
-        out = np.array(arrays[0], order="K", copy=True)
-        self.make(arrays[0], out)
+        if self.step.output is None or isinstance(self, End):
+            out = np.array(arrays[0], order="K", copy=True)
+        else:
+            out = np.empty(*self.step.output)
+        self.make(*arrays, out)
         return out
 
-    def make(self, source: Any = None, out: Any = None) -> Any:
-        """Make it, from `source` into `out`, which may be the same memory. Without `out` the array stays as it is."""
+    def make(self, *arrays: np.ndarray) -> Any:
+        """Make it, from the first array into the last, which may be the same memory; from a single one, in this one."""
         self.runs += 1
+        self.step.act(*self._at(*arrays))
+
+    def _at(self, source: np.ndarray, out: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
+        """What the step works on."""
         if out is None:
-            self.step.act(source)
-            return
+            return (source,)
+        if self.step.output is not None:
+            return source, out
         _copy(out, source)
-        self.step.act(out)
+        return (out,)
 
 
 class Begin(Exchange):
     """The first half: `step.start(array)` lets a thread carry it out, in the memory of the result."""
 
-    label = "reduce_begin"
+    def __init__(self, step: Any):
+        super().__init__(step)
+        self.name = "reduce_begin" if step.is_bucket else f"{step.name} begins"
 
-    def make(self, source: Any = None, out: Any = None) -> Any:
+    def make(self, *arrays: np.ndarray) -> Any:
         if self.joined:
-            return super().make(source, out)
+            return super().make(*arrays)
         self.runs += 1
-        _copy(out, source)
-        self.step.start(out)
+        self.step.start(*self._at(*arrays))
 
     @property
     def has_begun(self) -> bool:  # type: ignore[override]
@@ -87,10 +98,13 @@ class Begin(Exchange):
 class End(Exchange):
     """The second half: `step.wait()` gives the result."""
 
-    label = "reduce_end"
+    def __init__(self, step: Any):
+        super().__init__(step)
+        self.name = "reduce_end" if step.is_bucket else f"{step.name} ends"
 
-    def make(self, source: Any = None, out: Any = None) -> Any:
-        _copy(out, source if self.joined else self.step.wait())
+    def make(self, *arrays: np.ndarray) -> Any:
+        out = arrays[-1]
+        _copy(out, arrays[0] if self.joined else self.step.wait().reshape(out.shape))
 
 
 def join_halves(nodes: list[Node]) -> None:
@@ -104,7 +118,7 @@ def join_halves(nodes: list[Node]) -> None:
 class Effect(Exchange):
     """What is done to Python's objects in each run: `step.act()`."""
 
-    def make(self, source: Any = None, out: Any = None) -> Any:
+    def make(self, *arrays: np.ndarray) -> Any:
         self.step.act()
         return ()
 
@@ -123,12 +137,12 @@ def described(nodes: Iterable[Node]) -> str:
     buckets: list[int] = []
     others: dict[str, list[int]] = {}
     for n in nodes:
-        if isinstance(n, Call) and is_exchange(n) and n.operands:
+        if isinstance(n, Call) and isinstance(n.record, Exchange) and n.operands:
             size = n.operands[0].size * n.operands[0].dtype.itemsize
-            if isinstance(n.record, Begin):
+            if isinstance(n.record, Begin) and n.record.step.is_bucket:
                 buckets.append(size)
             elif not isinstance(n.record, End):
-                others.setdefault(n.record.name, []).append(size)
+                others.setdefault(n.record.step.name, []).append(size)
     parts = [f"{len(buckets)} bucket{'s' * (len(buckets) != 1)} of gradients ({_bytes(buckets)})"] if buckets else []
     parts += [f"{len(sizes)} {name} ({_bytes(sizes)})" for name, sizes in others.items()]
     return ", ".join(parts)
@@ -150,9 +164,26 @@ def exchanges_of(nodes: Iterable[Node]) -> list[Any]:
     return [n.record for n in nodes if isinstance(n, Call) and n.record.kind == "exchange"]
 
 
+def is_among_several(node: Node) -> bool:
+    """Whether a node is a collective of more than one process, or half of one."""
+    record = node.record if isinstance(node, Call) else None
+    return isinstance(record, Exchange) and not isinstance(record, Effect) and record.step.group.size() > 1
+
+
+def exchanged_by(node: Node) -> list[Value]:
+    """The values that all processes have alike after a node: where there are several, and it is not a first half."""
+    if not isinstance(node, Call) or not is_among_several(node) or isinstance(node.record, Begin):
+        return []
+    is_alike = isinstance(node.record, Exchange) and node.record.step.is_alike
+    return (
+        [ref.value for ref in node.results or node.operands] if is_alike else []
+    )  # of one that broadcasts, what it has sent
+
+
 def overwritten(node: Call) -> dict[Value, Value]:
     """The value of the result and that of the operand whose memory it may take, where they are of one geometry."""
-    if not node.results:
+    record = node.record
+    if not node.results or not isinstance(record, Exchange) or (record.step.output and not isinstance(record, End)):
         return {}
     old, new = node.operands[0], node.results[0]
     whole = old.is_whole() and new.is_whole() and old.shape == new.shape and old.strides == new.strides

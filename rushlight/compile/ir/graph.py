@@ -203,13 +203,23 @@ class Update:
     lists: for each of its parameters a list of refs (or None for an absent entry), or None: parameters, gradients, state.
     options: its keyword arguments, numbers or, for one that changes from step to step, a ref onto a 0-d float64.
     results: the new values, in the places of what `lists` holds; all lists are written but the second, the gradients.
+    as_eager: to the bits of eager steps, in place of the quickest way.
     """
 
-    __slots__ = ("update", "apply", "lists", "options", "results", "line")
+    __slots__ = ("update", "apply", "lists", "options", "results", "line", "as_eager")
 
-    def __init__(self, update: Any, apply: Any, lists: list, options: dict[str, Any], results: list, line: Any = None):
+    def __init__(
+        self,
+        update: Any,
+        apply: Any,
+        lists: list,
+        options: dict[str, Any],
+        results: list,
+        line: Any = None,
+        as_eager: bool = False,
+    ):
         self.update, self.apply, self.lists = update, apply, lists
-        self.options, self.results, self.line = options, results, line
+        self.options, self.results, self.line, self.as_eager = options, results, line, as_eager
 
     def reads(self) -> Iterator[Ref]:
         yield from (r for refs in self.lists for r in refs or () if r is not None)

@@ -44,7 +44,7 @@ def with_refs(node: Node, window: Callable[[Ref], Ref]) -> Node:
     if isinstance(node, Update):
         lists = [refs and [r and window(r) for r in refs] for refs in node.lists]
         options = {k: window(o) if isinstance(o, Ref) else o for k, o in node.options.items()}
-        return Update(node.update, node.apply, lists, options, node.results, node.line)
+        return Update(node.update, node.apply, lists, options, node.results, node.line, node.as_eager)
     if isinstance(node, Nest):
         return Nest(node.outer, node.inner, [with_refs(s, window) for s in node.stages], node.local)  # type: ignore
     if isinstance(node, Write):

@@ -15,17 +15,20 @@ import numpy as np
 
 from ...backend.onednn.precision import fpmath
 from ...core.determinism import mode
+from ...core.dispatch.mode import thread
 from ...core.dispatch.op import Op
 from ...ops.pointwise.building_blocks import MANY
 from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Value
 from ..lower.eager import rows
+from ..passes.replicated import is_rounded_alike
 from ..runtime.native import Native
 from . import flat
 from .cache import Entry, Refused, Route
 
 __all__ = ["rows", "run"]
 
+_LAYERS = tuple(f"rushlight.ops.{folder}." for folder in ("nn", "recurrent", "spatial"))
 _AT_LEAST = 1 << 15  # elements that a call counts for
 
 # By an operator's name, how products are rounded, arrays' shapes, and other arguments.
@@ -46,9 +49,11 @@ def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
             program = _state.programs.get(key)
     except TypeError:  # a list among the arguments
         return record.kernel(*arguments, **keywords)
-    if program is not None:
+    if program is not None and (program.is_exact or not _is_shared(record)):
         return program(arguments)
     results = record.kernel(*arguments, **keywords)
+    if program is not None:
+        return results
     if outline is not None and flat.consider(record, outline, arguments, keywords, results):
         return results
     if key is None or (record.kind != "general" and not _are_contiguous(arguments)):
@@ -56,6 +61,11 @@ def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
     if _route.is_due(key, max(_elements(arguments), _AT_LEAST), record.jit_warmup):
         _route.make(key, lambda: _Program(record, arguments, keywords, results), lambda: record.name)
     return results
+
+
+def _is_shared(record: Op) -> bool:
+    """Whether other processes may compute the same: not in the layers of a network that learns, each from its own batch."""
+    return mode.shared and not (thread.state.grad and record.reference.__module__.startswith(_LAYERS))
 
 
 def _elements(arguments: tuple) -> int:
@@ -100,6 +110,7 @@ class _Program(Entry):
             raise Refused(str(made.reasons) or "the kernel reads tensor values")
         self.otherwise = partial(record.kernel, **keywords) if made.checks else None  # raises its own error
         super().__init__(self.native.size_bytes)
+        self.is_exact = is_rounded_alike(made.nodes)
         self.nothing: list[np.ndarray | None] = [None] * len(outs)
 
     def is_running(self) -> bool:

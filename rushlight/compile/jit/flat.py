@@ -20,6 +20,7 @@ from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Loop, Nest, Ref, Value
 from ..lower.eager.flat import LENGTH, emitted
 from ..lower.llvm.nest import values_of
+from ..passes.replicated import is_rounded_alike
 from ..runtime.native import optimise
 from .cache import Entry, Refused, Route
 
@@ -76,7 +77,7 @@ def consider(
 class _Program(Entry):
     """Native code for an operator and arrays of these types. It gives what the kernel gave."""
 
-    __slots__ = ("_flat", "_takes", "_numbers", "_dtype", "_first")
+    __slots__ = ("_flat", "_takes", "_numbers", "_dtype", "_first", "is_exact")
 
     def __init__(self, record: Op, arguments: Sequence[Any], keywords: dict[str, Any], result: Any):
         super().__init__()
@@ -93,7 +94,7 @@ class _Program(Entry):
         metadata = (*arguments[n:], *keywords.values())
         shapes = [(size,) if is_row else _halved(size, example.ndim) for size in (_TRIAL, LENGTH)]
         nest, places = [_nest(record, arguments[:n], metadata, result.dtype, shape, number) for shape in shapes][-1]
-        self._flat = emitted(nest)
+        self._flat, self.is_exact = emitted(nest), is_rounded_alike([nest])
         self._takes = [places.get(value, len(arguments)) for value in values_of(nest)]
 
     def __call__(self, arguments: Sequence[Any]) -> np.ndarray:

@@ -20,6 +20,7 @@ from ...core.tensor.tensor import Tensor
 from .. import log
 from ..capture import scalars_read
 from ..capture.compare import Comparison
+from ..capture.exchanges import check_halves
 from ..capture.joint import Backward
 from ..capture.listening import listen
 from ..capture.memory import PATIENCE_S, recording
@@ -291,6 +292,7 @@ class CompiledStep:
 
     def _accept(self, new: _Captured, candidate: _Captured | None) -> None:
         verify(prune(new.graph), "capture")
+        check_halves(new.graph.nodes)
         if candidate is None:
             self.captured.append(new)
             self.first = None

@@ -14,10 +14,11 @@ import numpy as np
 
 from ..ir.exchange import is_exchange
 from ..ir.expression import Expr, cast, load
-from ..ir.graph import Call, Extern, Graph, Loop, Node, Reduce, Ref, Store, Value, Write, same_strides
+from ..ir.graph import Call, Extern, Graph, Loop, Node, Reduce, Ref, Store, Update, Value, Write, same_strides
 from ..ir.lazy import Builder, Lazy, Untraceable
 from ..ir.rewrite import with_refs
 from ..rules import RULES
+from .replicated import is_rounded_alike, replicated
 
 
 def expand(graph: Graph, serves: Callable[[Extern], bool]) -> Graph:
@@ -33,6 +34,7 @@ class _Expansion:
         self.alias: dict[Value, Ref] = {}  # value -> the window that shows the same elements, laid out the same
         self.kept = {ref.value for ref, _ in graph.outputs}  # must stay values of their own
         self.reasons = self.new.reasons
+        self.replicated = replicated(graph)
 
     def run(self) -> Graph:
         for node in self.old.nodes:
@@ -46,9 +48,15 @@ class _Expansion:
             elif isinstance(node, Write):
                 self._write(node)
             else:
-                self.new.nodes.append(with_refs(node, self.resolve))
+                self._keep(node)
         self.new.outputs = [(self.resolve(ref), target) for ref, target in self.old.outputs]
         return self.new
+
+    def _keep(self, node: Node) -> None:
+        new = with_refs(node, self.resolve)
+        if isinstance(new, Update):
+            new.as_eager = id(node) in self.replicated
+        self.new.nodes.append(new)
 
     def resolve(self, ref: Ref) -> Ref:
         """The window in terms of values that still exist."""
@@ -85,6 +93,8 @@ class _Expansion:
             results = self._apply(builder, call, operands)
             nodes[:] = [served for node in nodes for served in self._served(node)]
             stores = [self._result(builder, r, x) for r, x in zip(call.results, results, strict=False) if r is not None]
+            if id(call) in self.replicated and not is_rounded_alike(nodes):
+                raise Untraceable("all processes compute it, to the bits of eager calls")
         except Exception as error:
             if not isinstance(error, Untraceable) and os.environ.get("RUSHLIGHT_LOG", "").find("trace") >= 0:
                 raise

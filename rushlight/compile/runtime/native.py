@@ -320,7 +320,7 @@ class Native:
         if any(a is None for row in shapes if row for a in row):
             return None
         plain = {k: 0.5 if isinstance(o, Ref) else o for k, o in node.options.items()}
-        native = native_update(node.update, shapes, plain, quick=True)
+        native = native_update(node.update, shapes, plain, quick=not node.as_eager)
         return native if native is not None and native.set_options(plain) else None
 
     def _check(self, checks: list[tuple[Value, type[Exception], str]]) -> Callable[[], None]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 __all__ = ["Ledger"]
 
 REMEMBERED = 4096  # calls, for processes that lag behind
+_AT_ONCE = 64  # of them are forgotten: one after the other takes as long as noting them
 
 
 class Ledger:
@@ -26,14 +29,19 @@ class Ledger:
         key = _call_of(key)
         self._ours[key] = call
         if len(self._ours) > REMEMBERED:
-            oldest = next(iter(self._ours))
-            del self._ours[oldest]
-            group, _, number = oldest.partition(b"#")
-            self._forgotten[group] = max(int(number), self._forgotten.get(group, -1))
-        for peer, theirs in self._early.pop(key, {}).items():
-            if theirs != call:
-                return self._differ(key, call, peer, theirs)
+            self._forget()
+        if key in self._early:
+            for peer, theirs in self._early.pop(key).items():
+                if theirs != call:
+                    return self._differ(key, call, peer, theirs)
         return None
+
+    def _forget(self) -> None:
+        """Drop the oldest calls."""
+        for key in list(islice(self._ours, _AT_ONCE)):
+            del self._ours[key]
+            group, _, number = key.partition(b"#")
+            self._forgotten[group] = max(int(number), self._forgotten.get(group, -1))
 
     def theirs(self, peer: int, key: bytes, note: bytes) -> str | None:
         """Note another process's call. Returns the text of a failure that this shows, or None."""

@@ -67,7 +67,8 @@ class Alarm:
         if self._index.value == 1:
             self.arm()
             return False
-        self.library.check(status, "MPI_Waitany")
+        if status:
+            self.library.check(status, "MPI_Waitany")
         return True
 
     def is_done(self) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backend.onednn.address import address
 from ..errors import DistBackendError
 from ..mesh import Mesh
 from ..reduce_op import RedOpType, combine
@@ -52,7 +53,8 @@ class Wire:
             raise DistBackendError(self._failure)
         status = self.library.functions[name](*arguments, self._comm, self._alarm.address)
         try:
-            self.library.check(status, f"MPI_{name}")
+            if status:
+                self.library.check(status, f"MPI_{name}")
             if self.in_background() and self._ends_in_background(call):
                 return
             if not self._alarm.wait():
@@ -124,7 +126,7 @@ class Wire:
             array = np.ascontiguousarray(array)
         elif not _in_place(array):
             array = np.empty(array.shape, array.dtype)
-        self._do(call, "Ibcast", _at(array), array.nbytes, self.library.byte, root, keep=array)
+        self._do(call, "Ibcast", address(array), array.nbytes, self.library.byte, root, keep=array)
         return array
 
     def all_gather(self, call: Call, array: np.ndarray, into: np.ndarray | None = None) -> np.ndarray:
@@ -132,7 +134,9 @@ class Wire:
         array = np.ascontiguousarray(array).reshape(array.shape)
         out = np.empty((self.size, *array.shape), array.dtype) if into is None else into
         byte = self.library.byte
-        self._do(call, "Iallgather", _at(array), array.nbytes, byte, _at(out), array.nbytes, byte, keep=(array, out))
+        self._do(
+            call, "Iallgather", address(array), array.nbytes, byte, address(out), array.nbytes, byte, keep=(array, out)
+        )
         return out
 
     def gather(self, call: Call, array: np.ndarray, root: int) -> np.ndarray | None:
@@ -140,7 +144,7 @@ class Wire:
         array = np.ascontiguousarray(array).reshape(array.shape)
         out = np.empty((self.size, *array.shape), array.dtype) if self.rank == root else array
         byte, n = self.library.byte, array.nbytes
-        self._do(call, "Igather", _at(array), n, byte, _at(out), n, byte, root, keep=(array, out))
+        self._do(call, "Igather", address(array), n, byte, address(out), n, byte, root, keep=(array, out))
         return out if self.rank == root else None
 
     def scatter(self, call: Call, like: np.ndarray, parts: list[np.ndarray] | None, root: int) -> np.ndarray:
@@ -152,7 +156,7 @@ class Wire:
             for i, part in enumerate(parts):
                 whole[i] = part
         byte, n = self.library.byte, out.nbytes
-        self._do(call, "Iscatter", _at(whole), n, byte, _at(out), n, byte, root, keep=(whole, out))
+        self._do(call, "Iscatter", address(whole), n, byte, address(out), n, byte, root, keep=(whole, out))
         return out
 
     def all_to_all(self, call: Call, outgoing: list[np.ndarray], likes: list[np.ndarray]) -> list[np.ndarray]:
@@ -162,7 +166,7 @@ class Wire:
             text = _label(part)
             label[: len(text)] = np.frombuffer(text, np.uint8)
         theirs, byte = np.empty_like(labels), self.library.byte
-        self._do(call, "Ialltoall", _at(labels), _LABEL, byte, _at(theirs), _LABEL, byte, keep=(labels, theirs))
+        self._do(call, "Ialltoall", address(labels), _LABEL, byte, address(theirs), _LABEL, byte, keep=(labels, theirs))
         for rank, like in enumerate(likes):
             sent = theirs[rank].tobytes().rstrip(b"\0")
             if sent != _label(like):
@@ -181,8 +185,8 @@ class Wire:
         out = np.empty(sum(part.nbytes for part in likes), np.uint8)
         byte = self.library.byte
         self._do(
-            call, "Ialltoallv", _at(sent), ctypes.addressof(counts), ctypes.addressof(distances), byte,
-            _at(out), ctypes.addressof(in_counts), ctypes.addressof(in_distances), byte,
+            call, "Ialltoallv", address(sent), ctypes.addressof(counts), ctypes.addressof(distances), byte,
+            address(out), ctypes.addressof(in_counts), ctypes.addressof(in_distances), byte,
             keep=(sent, out, counts, distances, in_counts, in_distances),
         )  # fmt: skip
         return [
@@ -214,7 +218,7 @@ class Wire:
         if not _in_place(array):
             array = np.array(array, order="C")
         kind, operation = native
-        self._do(call, "Iallreduce", self.library.in_place, _at(array), array.size, kind, operation, keep=array)
+        self._do(call, "Iallreduce", self.library.in_place, address(array), array.size, kind, operation, keep=array)
         return self._shared(array, op)
 
     def _reduce_parts(self, call: Call, array: np.ndarray, op: RedOpType) -> np.ndarray:
@@ -226,7 +230,7 @@ class Wire:
         out, byte = np.empty_like(flat), self.library.byte
         counts, distances = self._table([piece.nbytes for piece in pieces])
         self._do(
-            call, "Iallgatherv", _at(mine), mine.nbytes, byte, _at(out), ctypes.addressof(counts),
+            call, "Iallgatherv", address(mine), mine.nbytes, byte, address(out), ctypes.addressof(counts),
             ctypes.addressof(distances), byte, keep=(mine, out, counts, distances),
         )  # fmt: skip
         return out.reshape(array.shape)
@@ -240,7 +244,7 @@ class Wire:
         array = np.ascontiguousarray(array).reshape(array.shape)
         out = np.empty_like(array)
         kind, operation = native
-        self._do(call, "Ireduce", _at(array), _at(out), array.size, kind, operation, root, keep=(array, out))
+        self._do(call, "Ireduce", address(array), address(out), array.size, kind, operation, root, keep=(array, out))
         return self._shared(out, op) if self.rank == root else None
 
     def reduce_scatter(self, call: Call, parts: list[np.ndarray], op: RedOpType) -> np.ndarray:
@@ -254,7 +258,7 @@ class Wire:
         counts, _ = self._table([part.size for part in parts])
         kind, operation = native
         self._do(
-            call, "Ireduce_scatter", _at(flat), _at(out), ctypes.addressof(counts), kind, operation,
+            call, "Ireduce_scatter", address(flat), address(out), ctypes.addressof(counts), kind, operation,
             keep=(flat, out, counts),
         )  # fmt: skip
         return self._shared(out, op)
@@ -278,22 +282,19 @@ class Call:
         self.group.announce_to_others(self.key, self.note)
 
 
-def _at(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
-
-
 def _joined(parts: list[np.ndarray]) -> np.ndarray:
     """The parts one after the other: their own memory where they are so already."""
     if all(_in_place(part) for part in parts):
-        ends = [_at(part) + part.nbytes for part in parts]
-        if [_at(part) for part in parts[1:]] == ends[:-1]:
+        ends = [address(part) + part.nbytes for part in parts]
+        if [address(part) for part in parts[1:]] == ends[:-1]:
             first = parts[0]
             return np.lib.stride_tricks.as_strided(first.reshape(-1), (sum(part.size for part in parts),))
     return np.concatenate([part.reshape(-1) for part in parts])
 
 
 def _in_place(array: np.ndarray) -> bool:
-    return array.flags.c_contiguous and array.flags.writeable
+    flags = array.flags
+    return flags.c_contiguous and flags.writeable
 
 
 def _label(array: np.ndarray) -> bytes:

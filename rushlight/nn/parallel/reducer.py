@@ -249,7 +249,11 @@ class Reducer:
         """`_begin` in operators, and the halves of a sum, that a recorder hears of."""
         with no_grad():
             flat = cat([(p._grad * self.share).reshape(-1) for p in bucket.parameters])  # type: ignore[operator]
-        total = distributed_package().captured.Sum(self.group, self.sum_op)
+        group, op = self.group, self.sum_op
+        total = distributed_package().captured.Collective(
+            "all_reduce(SUM)", group, lambda key, array: group.all_reduce(key, array, op)
+        )
+        total.is_bucket = True
         emit_event("exchanged", "begin", flat, total)
         total.start(flat._array)
 
