@@ -36,6 +36,7 @@ class Storage:
     prune_at = 64
     inference = False
     resizable = True  # False of a memory that something else than a tensor has made
+    former: Content | None = None  # of the memory that the tensor showed before `t.data = ...`
     content: Content | None = None  # what records of one memory share; None for a memory with one record
     root: np.ndarray
 
@@ -54,6 +55,13 @@ class Storage:
     def first_write_after(self, seq: int) -> Any:
         """Who made the first remembered write after time `seq`."""
         return next((writer for stamp, writer in self.writes if stamp > seq), None)
+
+
+class Moves:
+    """latest: when a tensor was last given other memory (`t.data = ...`). A saved tensor shows the memory that it did then
+    if that was before."""
+
+    latest = 0
 
 
 class Content:

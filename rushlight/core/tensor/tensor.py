@@ -26,7 +26,7 @@ from .node import Leaf, Output, follow_base, hooks_of, is_detached, leaf_before,
 from .placeholder import Placeholder
 from .printing import describe_tensor
 from .size import Size, size_of, wrap_dim
-from .storage import Storage, address_of, expose, private_storage, storage_of
+from .storage import Moves, Storage, address_of, content_of, expose, private_storage, storage_of, tick
 
 _new = object.__new__
 _new_size = tuple.__new__
@@ -439,12 +439,8 @@ class Tensor:
         if type(self._edge) is Leaf and value.dtype.category < 2:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         array = value._array
-        self._array = array.adopted_by(self) if isinstance(array, Placeholder) and array.adopted_by else array
-        # the counter stays the tensor's own: a later write does not count for `value`
-        self._storage = private_storage(storage_of(value), version_of(self))
-        edge = self._edge
-        if type(edge) is Leaf:
-            edge.shape, edge.dtype = self._array.shape, self._array.dtype
+        array = array.adopted_by(self) if isinstance(array, Placeholder) and array.adopted_by else array
+        show_memory(self, array, storage_of(value))
         if thread.state.level > 1:
             emit_event("rebound", self)
 
@@ -609,6 +605,17 @@ def alias(t: Tensor, cls: type, share_version: bool = True) -> Any:
     s = storage_of(t)
     out._storage = s if share_version else private_storage(s)
     return out
+
+
+def show_memory(t: Tensor, array: Any, s: Storage) -> None:
+    """Give a tensor the memory that record `s` is of. The counter of writes stays its own: those to `s` do not count."""
+    new, old = private_storage(s, version_of(t)), t._storage
+    if old is not None:
+        new.stamp, new.writes, new.former = old.stamp, old.writes, content_of(old)
+    t._array, t._storage = array, new
+    if type(t._edge) is Leaf:
+        t._edge.shape, t._edge.dtype = array.shape, array.dtype
+    Moves.latest = tick()
 
 
 def legacy_constructor(cls: type, args: tuple, device: Any) -> Any:
