@@ -271,8 +271,11 @@ class CompiledFunctionBackward(Node):
             )
         if self.backward_of.refused is not None:
             raise RuntimeError(self.backward_of.refused)
-        if is_moved:
-            saved = _as_now(saved, shown)
+        if is_moved:  # torch's own compiled functions read the old memory or the new, as the backend has saved them
+            raise RuntimeError(
+                "a tensor that a compiled function has read was given other memory (t.data = ...) between the call and its "
+                "backward(): assign it after backward(), or call the function without compile"
+            )
         return self.backward_of.run(saved, owners, g)
 
     def _through(self, edges: list | None, g: list) -> tuple:
@@ -293,19 +296,6 @@ class CompiledFunctionBackward(Node):
         finally:
             for e, known in hooks:
                 e.hooks = known
-
-
-def _as_now(saved: list, shown: list) -> list:
-    """What a function compiled by name has saved, with the memory that tensors from outside have now, as in torch."""
-    now = {id(a): t._array for t, a in shown if t._array is not a}
-    found = [a if a is None else now.get(id(a), a) for a in saved]
-    for a, b in zip(saved, found, strict=True):
-        if a is not b and (a.shape, a.dtype, a.strides) != (b.shape, b.dtype, b.strides):
-            raise RuntimeError(
-                f"a tensor of shape {list(a.shape)} that a compiled function has read was given another memory layout, of "
-                f"shape {list(b.shape)}, by an assignment to .data before backward(); do so after it"
-            )
-    return found
 
 
 class Outline:

@@ -316,7 +316,9 @@ def _(g, input, other_strides):
     return outer(x, g)
 
 
-@primitive(name="outer", method=True, aliases=("ger",), out=True, promote="same", node="MulBackward0", keeps={"input": None})
+@primitive(
+    name="outer", method=True, aliases=("ger",), out=True, promote="same", node="MulBackward0", keeps={"input": None}
+)
 def outer(input, vec2, /):
     """All products of an element of one vector and one of another.
 
