@@ -15,7 +15,7 @@ import numpy as np
 from ...autograd import engine
 from ...core.dispatch.mode import emit_event, thread
 from ...core.tensor.node import Freed, Leaf, Node, Output, function_of, inner
-from ...core.tensor.storage import Moves, storage_of, tick
+from ...core.tensor.storage import moves, storage_of, tick
 from ...core.tensor.tensor import Tensor, wrap
 from ..ir.graph import Graph, Value
 from ..ir.prune import prune
@@ -231,7 +231,7 @@ class CompiledFunctionBackward(Node):
 
     def is_moved(self) -> bool:
         """Whether something that the call has read was given other memory since, by `t.data = ...`."""
-        if Moves.latest <= self.seq or type(self.saved) is Freed:
+        if moves.latest <= self.seq or type(self.saved) is Freed:
             return False
         again, shown = self.saved[3:]
         return any(t._array is not a for t, a in shown) or (again is not None and bool(again.moved()))

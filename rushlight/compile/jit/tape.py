@@ -22,7 +22,7 @@ from ...core.tensor.dtype import dtype
 from ...core.tensor.layout import layout, memory_format
 from ...core.tensor.node import Leaf, Output, may_wait
 from ...core.tensor.size import Size
-from ...core.tensor.storage import Moves
+from ...core.tensor.storage import moves
 from ...core.tensor.tensor import Tensor
 from ..capture.joint import CompiledFunctionBackward
 
@@ -57,7 +57,7 @@ class Tape:
             "address": address,
             "fpmath": fpmath,
             "may_wait": may_wait,
-            "Moves": Moves,
+            "moves": moves,
         }
         self._names: dict[int, str] = {}
         self._kept: list[str] = []
@@ -253,7 +253,7 @@ class Tape:
         arrays = node.saved[0]
         self._lines.append(f"v, s, *_ = {name}.saved")
         self._lines.append(f"q = {name}.seq")
-        self._require("all(x.stamp <= q for x in s)", f"(Moves.latest <= q or not {name}.is_moved())")
+        self._require("all(x.stamp <= q for x in s)", f"(moves.latest <= q or not {name}.is_moved())")
         for i, a in enumerate(arrays):
             if a is not None:
                 self._array(f"v[{i}]", a)

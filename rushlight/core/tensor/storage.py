@@ -57,11 +57,16 @@ class Storage:
         return next((writer for stamp, writer in self.writes if stamp > seq), None)
 
 
-class Moves:
-    """latest: when a tensor was last given other memory (`t.data = ...`). A saved tensor shows the memory that it did then
-    if that was before."""
+class _Moves:
+    """latest: when a tensor was last given other memory (`t.data = ...`): what was saved later shows what it did then."""
 
     latest = 0
+
+    def note(self) -> None:
+        self.latest = tick()
+
+
+moves = _Moves()
 
 
 class Content:

@@ -26,7 +26,7 @@ from .node import Leaf, Output, follow_base, hooks_of, is_detached, leaf_before,
 from .placeholder import Placeholder
 from .printing import describe_tensor
 from .size import Size, size_of, wrap_dim
-from .storage import Moves, Storage, address_of, content_of, expose, private_storage, storage_of, tick
+from .storage import Storage, address_of, content_of, expose, moves, private_storage, storage_of
 
 _new = object.__new__
 _new_size = tuple.__new__
@@ -615,7 +615,7 @@ def show_memory(t: Tensor, array: Any, s: Storage) -> None:
     t._array, t._storage = array, new
     if type(t._edge) is Leaf:
         t._edge.shape, t._edge.dtype = array.shape, array.dtype
-    Moves.latest = tick()
+    moves.note()
 
 
 def legacy_constructor(cls: type, args: tuple, device: Any) -> Any:
