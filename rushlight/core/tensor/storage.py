@@ -35,6 +35,7 @@ class Storage:
     views: list | None = None  # weak references to the differentiable views, oldest first
     prune_at = 64
     inference = False
+    counted = False  # of an alias of a tensor made in inference mode, which may be written to as in torch
     resizable = True  # False of a memory that something else than a tensor has made
     former: Content | None = None  # of the memory that the tensor showed before `t.data = ...`
     content: Content | None = None  # what records of one memory share; None for a memory with one record

@@ -240,7 +240,7 @@ class Tensor:
     def _version(self) -> int:
         if thread.state.level > 1:
             emit_event("left", "_version of a tensor, which differs in the next call")
-        if self.is_inference():
+        if self.is_inference() and (not self._storage.counted or self._view is not None):  # pyright: ignore[reportOptionalMemberAccess]
             raise RuntimeError("Inference tensors do not track version counter.")
         return version_of(self)
 
@@ -427,7 +427,9 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        result = alias(self, Tensor, share_version=self.is_inference())  # inference tensors count no writes
+        result = alias(self, Tensor, share_version=False)
+        if self.is_inference():
+            result._storage.inference = result._storage.counted = True
         if thread.state.level > 1 and self._edge is not None:
             emit_event("cut", self, result, ".data")
         return result
