@@ -661,6 +661,33 @@ def test_other_memory_between_a_call_and_its_backward(made, order):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
 
 
+def test_evaluation_before_training_of_one_norm(made):
+    """Backward of the call in evaluation reads the statistics that training has moved, as in torch."""
+
+    def loss(net):
+        def call(x):
+            net.eval()
+            first = net(x)
+            net.train()
+            return first + net(x * 2)
+
+        return call
+
+    def loop():
+        torch.manual_seed(3)
+        net = Network()
+        losses, left = train(net, forward=loss(net))
+        return [np.array(losses), *left, np.array(net.norm.running_mean._version)]
+
+    with plain():
+        expected = loop()
+    with noted():
+        found = loop()
+    assert len(made) == 2
+    for a, b in zip(expected, found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=2e-5)
+
+
 def test_other_memory_after_the_call_of_a_function_compiled_by_name():
     net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2))
     call = torch.compile(net)

@@ -390,6 +390,7 @@ class _Content:
         s = t._storage
         self.tensor, self.array = t, t._array.copy(order="K")
         self.record = None if s is None else (s.version, s.stamp, s.writes)
+        self.stamp = 0 if s is None else s.stamp if s.content is None else s.content.stamp
 
     def put_back(self) -> None:
         np.copyto(self.tensor._array, self.array)
@@ -397,7 +398,7 @@ class _Content:
         if s is not None:
             s.version, s.stamp, s.writes = self.record or (0, 0, ())
             if s.content is not None:
-                s.content.stamp = s.stamp
+                s.content.stamp = self.stamp
 
 
 # ------------------------------------------------------------------------------------------------ which modules

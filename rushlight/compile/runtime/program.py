@@ -171,6 +171,9 @@ class Program:
             if not isinstance(t, Tensor):
                 continue
             s = t._storage or storage_of(t)
+            if not count:
+                s.wrote_unseen(entry[1])
+                continue
             s.version += count
             s.stamp = stamp
             if s.content is not None:

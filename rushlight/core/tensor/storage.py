@@ -49,6 +49,11 @@ class Storage:
         if self.content is not None:
             self.content.stamp, self.content.writer = stamp, writer
 
+    def wrote_unseen(self, writer: Any) -> None:
+        """Record a write that is none to backward and counts no version; what depends on the memory hears of it."""
+        content = content_of(self)
+        content.stamp, content.writer = tick(), writer
+
     def version_at(self, seq: int) -> int:
         """The version that the memory had at time `seq` (exact while the writes since then are remembered)."""
         return self.version - sum(stamp > seq for stamp, _ in self.writes)
