@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
-from ..core.dispatch.entry import is_result
+from ..core.dispatch.entry import KEPT, is_result
 from ..core.dispatch.extension_points import pack_saved
 from ..core.dispatch.mode import no_grad, thread
 from ..core.tensor.hooks import RemovableHandle
@@ -97,7 +97,8 @@ def _pack_node(node: Any, hooks: tuple) -> None:
     slots = [i for i, v in enumerate(node.saved) if isinstance(v, Tensor)]
     slots += [i for i, n in enumerate(names) if is_result(n) and isinstance(node.saved[i], np.ndarray)]
     if slots:
-        node.saved = tuple(Packed(v, hooks) if i in slots else v for i, v in enumerate(node.saved))
+        values = [None if n.endswith(KEPT) else v for n, v in zip(names, node.saved, strict=True)]
+        node.saved = tuple(Packed(v, hooks) if i in slots else v for i, v in enumerate(values))
         node.storage = None  # the result belongs to the hooks now: keep no memory, check no version (as torch)
         hooks_of(node).packed = True
 

@@ -292,3 +292,28 @@ def test_the_last_writer_is_known_of_memory_with_two_records():
         assert storage_of(x).content.writer[0] is write.__code__
     step()
     assert "the optimizer's step" in storage_of(x).content.writer
+
+
+@pytest.mark.parametrize("name", ["elu_", "celu_", "selu_", "leaky_relu_", "rrelu_"])
+def test_activations_that_save_their_result(name):
+    f = getattr(rl.nn.functional, name)
+    x = rl.tensor([-2.0, 3.0], requires_grad=True)
+    y = x * 1
+    f(y)
+    y.sum().backward()
+    y = x * 1
+    f(y)
+    f(y)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_set_is_a_write():
+    w, x = rl.ones(2, 2, requires_grad=True), rl.ones(1, 2, requires_grad=True)
+    for source in ((rl.zeros(2, 2),), ()):
+        y = rl.nn.functional.linear(x, w).sum()
+        with rl.no_grad():
+            w.set_(*source)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.backward()
+        w = rl.ones(2, 2, requires_grad=True)

@@ -184,3 +184,20 @@ def test_tensors_of_inference_mode_are_not_kept():
             keeps()
     for allowed in (lambda: w + z, lambda: w.clone() * z, lambda: w * 2, lambda: rl.addcmul(z, w, w)):
         assert allowed() is not None
+
+
+@pytest.mark.parametrize("alias", [lambda t: t.data, lambda t: t.detach()])
+def test_an_alias_of_an_inference_tensor_counts_its_writes(alias):
+    with rl.inference_mode():
+        t = rl.ones(3)
+    other = alias(t)
+    other.add_(1)
+    assert t.tolist() == [2, 2, 2]
+    assert other._version == 1
+    assert other.is_inference()
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        other[0] = 5
+    with pytest.raises(RuntimeError, match="do not track version counter"):
+        _ = t._version
+    with pytest.raises(RuntimeError, match="cannot be saved for backward"):
+        rl.ones(3, requires_grad=True) * other

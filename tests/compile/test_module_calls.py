@@ -622,3 +622,78 @@ def test_the_backward_of_a_loop_around_a_compiled_module_is_a_program(made):
         loop(other, other)
     for p, q in zip(net.parameters(), other.parameters(), strict=True):
         assert torch.allclose(p.grad, q.grad, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("order", ["back before backward", "other memory for backward", "written"])
+def test_other_memory_between_a_call_and_its_backward(made, order):
+    """What backward reads then is a matter of each operator: the module goes on without its program."""
+
+    def loop():
+        torch.manual_seed(3)
+        net, found = Network(0.3), []
+        for i in range(9):
+            net.zero_grad()
+            exact = [p.data for p in net.parameters()]
+            x, y = batch(seed=i)
+            if i > 5 and order == "back before backward":
+                for p in net.parameters():
+                    p.data = (p.data * 8).round() / 8
+            loss = F.cross_entropy(net(x), y)
+            if i > 5:
+                for p, data in zip(net.parameters(), exact, strict=True):
+                    p.data = data if order == "back before backward" else data * 1.5
+            if i > 5 and order == "written":
+                with torch.no_grad():
+                    net.hidden.weight.mul_(2)
+                with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                    loss.backward()
+                break
+            loss.backward()
+            found += [p.grad.numpy().copy() for p in net.parameters()]
+        return [*found, net.norm.running_mean.numpy(), torch.rand(3).numpy()]
+
+    with plain():
+        expected = loop()
+    with noted():
+        found = loop()
+    assert made == ["Network"]
+    for a, b in zip(expected, found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
+
+
+def test_evaluation_before_training_of_one_norm(made):
+    """Backward of the call in evaluation reads the statistics that training has moved, as in torch."""
+
+    def loss(net):
+        def call(x):
+            net.eval()
+            first = net(x)
+            net.train()
+            return first + net(x * 2)
+
+        return call
+
+    def loop():
+        torch.manual_seed(3)
+        net = Network()
+        losses, left = train(net, forward=loss(net))
+        return [np.array(losses), *left, np.array(net.norm.running_mean._version)]
+
+    with plain():
+        expected = loop()
+    with noted():
+        found = loop()
+    assert len(made) == 2
+    for a, b in zip(expected, found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=2e-5)
+
+
+def test_other_memory_after_the_call_of_a_function_compiled_by_name():
+    net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2))
+    call = torch.compile(net)
+    for _ in range(4):
+        loss = call(torch.ones(2, 3)).sum()
+        loss.backward(retain_graph=True)
+    net[2].weight.data = net[2].weight.data * 2
+    with pytest.raises(RuntimeError, match="given other memory"):
+        loss.backward()

@@ -109,3 +109,13 @@ train(10, True)
 train(5, False)
 """)
     assert _run(path).count("GradientWarning") == 1
+
+
+def test_a_sparse_gradient_that_another_loop_finds(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "import torch\nfor sparse in (True, False):\n    e = torch.nn.Embedding(3, 2, sparse=sparse)\n"
+        "    o = torch.optim.SGD(e.parameters(), lr=0.1)\n    for i in range(3):\n        o.zero_grad()\n"
+        "        e(torch.tensor([0, 2])).sum().backward()\n        o.step()\n    kept = [e, o] if sparse else kept\n"
+    )
+    assert _run(path) == ""

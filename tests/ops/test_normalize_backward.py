@@ -75,3 +75,23 @@ def test_an_empty_batch_keeps_the_running_statistics(shape, training):
     out.sum().backward()
     assert layer.weight.grad.tolist() == [0.0] * 4
     assert layer.running_mean.tolist() == [0.0] * 4 and layer.running_var.tolist() == [1.0] * 4
+
+
+def test_evaluation_reads_the_statistics_that_there_are_in_backward():
+    """Training moves them and counts no version; a write of the user's is one, as in torch."""
+    norm = torch.nn.BatchNorm1d(2)
+    x = torch.tensor([[1.0, 2.0], [3.0, 6.0]], requires_grad=True)
+    norm.eval()
+    y = norm(x)
+    norm.train()
+    norm(x.detach() * 4)
+    version = norm.running_mean._version
+    y.pow(2).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), [[0.98772347, 1.0806807], [2.9631705, 3.2420421]], rtol=1e-5)
+    np.testing.assert_allclose(norm.weight.grad.numpy(), [6.7165194, 14.697257], rtol=1e-5)
+    norm(x.detach())
+    assert norm.running_mean._version == version
+    y = norm.eval()(x)
+    norm.running_var.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()

@@ -224,3 +224,30 @@ def test_unique_alone_and_with_what_it_counts():
     alone, (values, inverse, counts) = x.unique(), x.unique(return_inverse=True, return_counts=True)
     assert alone.shape == values.shape == (10 + 30,) and rl.equal(alone[:10], rl.arange(-5, 5).double())
     assert rl.equal(values[inverse][:7], x[:7]) and counts.sum() == x.numel()
+
+
+NAN = float("nan")
+
+
+def test_mode_and_unique_in_the_order_in_which_nans_leave_them():
+    """Recorded from torch, which sorts by std::sort: a nan is before nothing, and equal to nothing."""
+    found = [rl.mode(rl.tensor(x)) for x in ([NAN, 1.0, 1.0, NAN], [NAN, NAN, 1.0], [1.0, NAN], [3.0, 1.0, NAN])]
+    assert [i.item() for _, i in found] == [2, 0, 0, 1]
+    x = rl.tensor([[1.0, NAN], [NAN, 1.0], [1.0, NAN], [0.0, 2.0]])
+    values, inverse, counts = rl.unique(x, dim=0, return_inverse=True, return_counts=True)
+    np.testing.assert_equal(values.numpy(), [[0, 2], [1, NAN], [NAN, 1], [1, NAN]])
+    assert inverse.tolist() == [1, 2, 3, 0]
+    assert counts.tolist() == [1] * 4
+    values = rl.unique(rl.tensor([[NAN, 1.0, 0.0, NAN], [NAN, 1.0, 0.0, NAN]]), dim=1)
+    np.testing.assert_equal(values.numpy(), [[NAN, 0, 1, NAN]] * 2)
+
+
+def test_long_rows_with_nans_are_partitioned():
+    draws = rl.Generator().manual_seed(0)
+    x = rl.randint(0, 3, (30, 2), generator=draws).float()
+    x[rl.rand(30, 2, generator=draws) < 0.2] = NAN
+    inverse = rl.unique(x, dim=0, return_inverse=True)[1]
+    assert inverse.tolist() == [
+        17, 8, 5, 6, 5, 21, 4, 7, 0, 16, 14, 13, 12, 7, 2, 5, 10, 1, 7, 11, 8, 6, 15, 3, 18, 7, 19, 9, 20, 22,
+    ]  # fmt: skip
+    assert rl.mode(x.flatten()).indices.item() == 51

@@ -288,3 +288,14 @@ def test_complex_parts():
     assert z.abs().tolist() == [5.0, 1.0] and z.conj().tolist() == [3 - 4j, 1j]
     z.real.zero_()
     assert z.tolist() == [4j, -1j]
+
+
+def test_complex_powers_of_zero():
+    """exp(y log(0)), as torch computes them; an exponent that is a number is another matter."""
+    zero = rl.zeros(6, dtype=rl.complex64)
+    r = (zero ** rl.tensor([0j, 1 + 0j, 0.5 - 0.5j, -1 + 1j, 1j, 2 + 0j])).numpy()
+    np.testing.assert_equal(r.real, np.array([math.nan, 0, 0, math.inf, math.nan, 0], np.float32))
+    np.testing.assert_equal(r.imag, np.array([math.nan, 0, 0, math.nan, math.nan, 0], np.float32))
+    assert np.signbit(r.imag[[1, 2, 5]]).tolist() == [True, False, True]
+    assert (zero**0).tolist() == [1] * 6
+    assert (rl.tensor([0j, 1 + 0j, 2j]) ** rl.tensor(0j)).tolist()[1:] == [1, 1]

@@ -15,7 +15,7 @@ import numpy as np
 from ...autograd import engine
 from ...core.dispatch.mode import emit_event, thread
 from ...core.tensor.node import Freed, Leaf, Node, Output, function_of, inner
-from ...core.tensor.storage import storage_of, tick
+from ...core.tensor.storage import moves, storage_of, tick
 from ...core.tensor.tensor import Tensor, wrap
 from ..ir.graph import Graph, Value
 from ..ir.prune import prune
@@ -121,7 +121,7 @@ class Backward:
         node.edges = tuple(s.tensor(leaves)._edge for s in self.wants)
         node.shape, node.dtype = tuple(self.shapes), None
         node.storage = node.hooks = None
-        saved, storages, owners = [], [], []
+        saved, storages, owners, shown = [], [], [], []
         for source in self.graph.inputs.values():
             owners.append(None)
             if type(source) is Incoming:
@@ -134,7 +134,8 @@ class Backward:
                 if isinstance(t, Tensor):
                     storages.append(storage_of(t))
                     owners[-1] = t
-        node.saved = saved, storages, owners, again
+                    shown.append((t, t._array))
+        node.saved = saved, storages, owners, again, shown
         node.backward_of, node.eager, node.seen = self, None, None
         return node
 
@@ -228,6 +229,13 @@ class CompiledFunctionBackward(Node):
             self.eager = self.saved[3].edges()
         return self.eager
 
+    def is_moved(self) -> bool:
+        """Whether something that the call has read was given other memory since, by `t.data = ...`."""
+        if moves.latest <= self.seq or type(self.saved) is Freed:
+            return False
+        again, shown = self.saved[3:]
+        return any(t._array is not a for t, a in shown) or (again is not None and bool(again.moved()))
+
     def parts(self) -> list[Node]:
         """The nodes of the eager history. What a second derivative has saved may lead to them past this node."""
         found: list[Node] = []
@@ -242,12 +250,20 @@ class CompiledFunctionBackward(Node):
         return found
 
     def backward(self, g: list) -> tuple:
-        saved, storages, owners, again = self.saved
+        saved, storages, owners, again, shown = self.saved
         for s in storages:
             if s.stamp > self.seq:
                 engine.stale(self, s.root, s, "for its backward")
-        if self.eager is not None or (thread.state.grad and again is not None):
-            return self._through(self.history(), g)
+        is_moved = self.is_moved()
+        if is_moved:
+            for t, _ in shown:
+                if (s := storage_of(t)).stamp > self.seq:
+                    engine.stale(self, t._array, s, "for its backward")
+        if self.eager is not None or (again is not None and (is_moved or thread.state.grad)):
+            edges = self.history()
+            if is_moved:
+                again.forgo("tensors are given other memory (`t.data = ...`) between its calls and their backward")
+            return self._through(edges, g)
         if thread.state.grad:
             raise RuntimeError(
                 "torch.compile with aot_autograd does not currently support double backward: call the function without "
@@ -255,6 +271,11 @@ class CompiledFunctionBackward(Node):
             )
         if self.backward_of.refused is not None:
             raise RuntimeError(self.backward_of.refused)
+        if is_moved:  # torch's own compiled functions read the old memory or the new, as the backend has saved them
+            raise RuntimeError(
+                "a tensor that a compiled function has read was given other memory (t.data = ...) between the call and its "
+                "backward(): assign it after backward(), or call the function without compile"
+            )
         return self.backward_of.run(saved, owners, g)
 
     def _through(self, edges: list | None, g: list) -> tuple:

@@ -26,13 +26,13 @@ from .sources import Argument, CaptureError, External, Gradient, Window, extent
 class Region:
     """A dense piece of memory: its place, its present value, and where it comes from (None: made inside)."""
 
-    __slots__ = ("start", "end", "value", "first", "source", "writes", "keep", "line")
+    __slots__ = ("start", "end", "value", "first", "source", "writes", "unseen", "keep", "line")
 
     def __init__(self, start: int, end: int, value: Value, source: Any, keep: Any, line: Any = None):
         self.start, self.end = start, end
         self.value = self.first = value
         self.source, self.keep, self.line = source, keep, line
-        self.writes = 0
+        self.writes = self.unseen = 0  # unseen: those of the writes that count no version
 
     def ref(self, a: np.ndarray) -> Ref:
         """The window onto the present value that an array in this memory shows."""

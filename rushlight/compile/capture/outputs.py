@@ -209,11 +209,11 @@ class Outcome:
             yield source, Made(self._memory(region), ref.shape, ref.strides, ref.offset, ref.is_whole(), None, None)
 
     def _written(self) -> list[tuple[Any, int]]:
-        """(source, number of writes) of each region from outside that has another value now."""
+        """(source, number of versions) of each region from outside that has another value now."""
         written = []
         for region in self._recorder.memory.all():
             if region.source is not None and region.writes:
-                written.append((region.source, region.writes))
+                written.append((region.source, region.writes - region.unseen))
                 self._graph.outputs.append((region.value.ref(), Into(region.first)))
         return written
 

@@ -321,6 +321,12 @@ class Recorder:
             return
         self.graph.nodes.append(Write(target, source, region.renew(), line))
 
+    def unseen(self, t: Tensor, writes: int) -> None:
+        """The last writes to `t` count no version."""
+        region = self.memory.find(t._array) if t._array.size else None
+        if region is not None:
+            region.unseen += writes
+
     def copied(self, copy: Tensor, t: Tensor) -> None:
         """`copy` is a copy of `t` as it is before a write."""
         line = self._line()

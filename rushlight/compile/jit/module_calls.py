@@ -27,7 +27,7 @@ import numpy as np
 from ...core.dispatch.extension_points import Slot, module_caller, module_programs, profiled_block
 from ...core.dispatch.mode import thread
 from ...core.locks import lock
-from ...core.tensor.storage import tick
+from ...core.tensor.storage import storage_of, tick
 from ...core.tensor.tensor import Tensor
 from ..capture.outputs import Outcome
 from ..capture.results import leaves_of
@@ -283,8 +283,14 @@ class Again:
         """The edges of the results, by calling the module again; None where that would give something else."""
         calls, captured = (r() for r in self.own)
         module = None if calls is None else calls.module()
-        if calls is None or module is None or captured is None or not self._is_as_it_was(captured):
+        if calls is None or module is None or captured is None:
             return None
+        moved = self.moved()
+        with _Before(moved, self.seq) as before:
+            is_same = before.can and self._is_as_it_was(captured, moved)
+            return self._edges(calls, module, captured) if is_same else None
+
+    def _edges(self, calls: ModuleCalls, module: Any, captured: _Captured) -> list:
         state = thread.state
         args, kwargs = rebuild(captured.guards.template, self.leaves.__getitem__)
         before = state.grad, state.inference
@@ -309,24 +315,72 @@ class Again:
         found = {n: t._edge for spec, t in pairs if type(n := getattr(spec, "history", None)) is int}
         return [found[i] for i in range(len(found))]
 
+    def moved(self) -> list[tuple[Tensor, np.ndarray]]:
+        """The tensors that show other memory than in the call, and what they showed."""
+        captured = self.own[1]()
+        if captured is None:
+            return []
+        written = {id(t) for t in self._written(captured)}
+        pairs = [(s.tensor(self.leaves), a) for s, a in zip(captured.sources, self.inputs, strict=True)]
+        return [
+            (t, a)
+            for t, a in pairs
+            if isinstance(t, Tensor)
+            and t._array is not a
+            and id(t) not in written
+            and not np.may_share_memory(t._array, a)
+        ]
+
+    def forgo(self, why: str) -> None:
+        """Let the module do without programs from now on."""
+        calls = self.own[0]()
+        if calls is not None:
+            calls.captured = []
+            calls._close(why)
+
     def _written(self, captured: _Captured) -> list[Tensor]:
         sources = [s for s, _ in captured.outcome.written]
         return [t for s in sources if isinstance(t := s.tensor(self.leaves), Tensor)]
 
-    def _is_as_it_was(self, captured: _Captured) -> bool:
+    def _is_as_it_was(self, captured: _Captured, moved: list[tuple[Tensor, np.ndarray]]) -> bool:
         """Whether the tensors that the call read, the module and the modes are as they were."""
         guards = captured.guards
         if modes()[2:] != guards.modes[2:] or guards.mismatch(self.leaves, guards.template, guards.modes) is not None:
             return False
-        written = {id(t) for t in self._written(captured)}
+        written, elsewhere = {id(t) for t in self._written(captured)}, {id(t) for t, _ in moved}
         for source, a in zip(captured.sources, self.inputs, strict=True):
             t = source.tensor(self.leaves)
             if isinstance(t, Tensor) and id(t) not in written:
                 s = t._storage
-                stamp = 0 if s is None else s.stamp if s.content is None else s.content.stamp
+                if s is not None and s.content is not None and id(t) not in elsewhere:
+                    stamp = s.content.stamp
+                else:  # the memory that a moved one shows now may be younger
+                    stamp = 0 if s is None else s.stamp
                 if stamp > self.seq or not (t._array is a or np.may_share_memory(t._array, a)):
                     return False
         return True
+
+
+class _Before:
+    """Within the block, tensors that were given other memory show again what they showed at time `seq`.
+
+    can: whether nothing has written there since.
+    """
+
+    def __init__(self, moved: list[tuple[Tensor, np.ndarray]], seq: int):
+        self.moved = moved
+        records = [storage_of(t) for t, _ in moved]
+        self.can = all(s.stamp <= seq and (s.former is None or s.former.stamp <= seq) for s in records)
+
+    def __enter__(self) -> _Before:
+        self.now = [(t, t._array, storage_of(t).root) for t, _ in self.moved]
+        for t, a in self.moved:
+            t._array = storage_of(t).root = a
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for t, a, root in self.now:
+            t._array, storage_of(t).root = a, root
 
 
 class _Content:
@@ -336,6 +390,7 @@ class _Content:
         s = t._storage
         self.tensor, self.array = t, t._array.copy(order="K")
         self.record = None if s is None else (s.version, s.stamp, s.writes)
+        self.stamp = 0 if s is None else s.stamp if s.content is None else s.content.stamp
 
     def put_back(self) -> None:
         np.copyto(self.tensor._array, self.array)
@@ -343,7 +398,7 @@ class _Content:
         if s is not None:
             s.version, s.stamp, s.writes = self.record or (0, 0, ())
             if s.content is not None:
-                s.content.stamp = s.stamp
+                s.content.stamp = self.stamp
 
 
 # ------------------------------------------------------------------------------------------------ which modules

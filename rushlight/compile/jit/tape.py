@@ -22,6 +22,7 @@ from ...core.tensor.dtype import dtype
 from ...core.tensor.layout import layout, memory_format
 from ...core.tensor.node import Leaf, Output, may_wait
 from ...core.tensor.size import Size
+from ...core.tensor.storage import moves
 from ...core.tensor.tensor import Tensor
 from ..capture.joint import CompiledFunctionBackward
 
@@ -56,6 +57,7 @@ class Tape:
             "address": address,
             "fpmath": fpmath,
             "may_wait": may_wait,
+            "moves": moves,
         }
         self._names: dict[int, str] = {}
         self._kept: list[str] = []
@@ -243,13 +245,15 @@ class Tape:
             raise Ineligible("a compiled function without a backward")
         if type(node.saved) is not tuple:
             raise Ineligible("saved tensors that were freed (backward ran before)")
+        if node.is_moved():
+            raise Ineligible("a parameter that was given other memory after a module's call")
         if node.eager is not None:
             raise Ineligible("a module's call whose eager history was made")
         self._require(f"{name}.backward_of is {self._constant(node.backward_of)}", f"{name}.eager is None")
         arrays = node.saved[0]
         self._lines.append(f"v, s, *_ = {name}.saved")
         self._lines.append(f"q = {name}.seq")
-        self._require("all(x.stamp <= q for x in s)")
+        self._require("all(x.stamp <= q for x in s)", f"(moves.latest <= q or not {name}.is_moved())")
         for i, a in enumerate(arrays):
             if a is not None:
                 self._array(f"v[{i}]", a)

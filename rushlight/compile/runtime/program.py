@@ -12,8 +12,8 @@ import numpy as np
 from ...core.dispatch.mode import thread
 from ...core.locks import lock
 from ...core.tensor.node import Freed, Leaf, Node
-from ...core.tensor.storage import LATEST, private_storage, storage_of, tick, user_line
-from ...core.tensor.tensor import Tensor, version_of, wrap
+from ...core.tensor.storage import LATEST, storage_of, tick, user_line
+from ...core.tensor.tensor import Tensor, show_memory, wrap
 from ..capture.outputs import Constant, Made, Number, Outcome, Same
 from ..capture.scalars_read import Computed, Read
 from ..capture.sources import External, Fresh, Window
@@ -171,6 +171,9 @@ class Program:
             if not isinstance(t, Tensor):
                 continue
             s = t._storage or storage_of(t)
+            if not count:
+                s.wrote_unseen(entry[1])
+                continue
             s.version += count
             s.stamp = stamp
             if s.content is not None:
@@ -274,7 +277,4 @@ def _consumed(cls: type, a: np.ndarray) -> Node:
 
 def _move(t: Tensor, onto: Tensor) -> None:
     """Give a tensor other memory, as an assignment to `.data` does."""
-    t._array = onto._array
-    t._storage = private_storage(storage_of(onto), version_of(t))
-    if type(t._edge) is Leaf:
-        t._edge.shape, t._edge.dtype = t._array.shape, t._array.dtype
+    show_memory(t, onto._array, storage_of(onto))

@@ -197,6 +197,7 @@ def is_result(name: str) -> bool:
 
 
 _FACTS = ("_shape", "_dtype", "_strides")  # of an array that a rule may ask for instead of the array
+KEPT = "_kept"  # behind the name of a saved tensor: the array that it had in the call
 
 
 def _stem(name: str) -> str:
@@ -222,6 +223,8 @@ class Saved:
             self.reads[key] = list(code.co_varnames[: code.co_argcount])
             for n in self.reads[key]:
                 self._note(n, key)
+        self.kept = [n for n in self.names if n in record.keeps]
+        self.names += [n + KEPT for n in self.kept]
 
     def _note(self, n: str, key: str | None) -> None:
         if n in ("g", "needs"):
@@ -261,13 +264,14 @@ class Saved:
             )
         if n.endswith("_dtype") and stem in self.arrays:
             return f"{self.variables[stem][0]}.dtype"
-        if n not in self.arrays:
+        own = n.removesuffix(KEPT)
+        if own not in self.arrays:
             return n
-        users = self.users[n]
+        users, value = self.users[own], self.variables[own][0] + ("" if n is own else "._array")
         if len(users) == len(self.arrays):
-            return self.variables[n][0]
+            return value
         wanted = " or ".join(f"{self.variables[self.arrays[i]][2]} is not None" for i in sorted(users))
-        return f"{self.variables[n][0]} if {wanted} else None"
+        return f"{value} if {wanted} else None"
 
     def inference_text(self) -> str:
         """The lines that refuse to keep tensors made in inference mode, which have no edge."""
@@ -302,6 +306,9 @@ class Saved:
                 lines.append(f"    s_{x} = wrap_extra(s_{x})")
             elif is_result(x) and x not in self.arrays and x not in self.record.signature.metadata:
                 lines.append(f"    s_{x} = relink(node, s_{x}, {x!r})")
+        for x in self.kept:
+            lines.append(f"    if s_{x}{KEPT} is not None and s_{x}._array is not s_{x}{KEPT}:")
+            lines.append(f"        s_{x} = as_kept(record, s_{x}, s_{x}{KEPT}, {x!r})")
         if None in self.record.rules:
             args = self._arguments(None)
             lines.append("    needs = tuple([e is not None for e in node.edges])")
@@ -687,7 +694,7 @@ def complete_scope(record: Op) -> dict[str, Any]:
         ndarray=np.ndarray, asarray=np.asarray, generic=np.generic, as_array=as_array, tick=tick, NodeClass=record.node_class, number_class=record.number_class, Storage=Storage,
         array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
         slow_call=slow.call, slow_operator=slow.operator, older_call=number_first.call, slow_out=slow.into_out, given=given, ordered=slow.ordered, watch_view=slow.watch_view,
-        mark_inference=slow.mark_inference, check_inference=slow.check_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, keeps_history=slow.keeps_history, unrecorded=slow.unrecorded,
+        mark_inference=slow.mark_inference, check_inference=slow.check_inference, finish_many=slow.finish_many, relink=slow.relink, as_kept=slow.as_kept, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, keeps_history=slow.keeps_history, unrecorded=slow.unrecorded,
         **(SCOPE if record.lacks else {}), **({} if record.jit_min_elements is None else {"least": record.jit_min_elements, "large": record.large or record.kernel}),
     )  # fmt: skip
     return scope

@@ -332,6 +332,7 @@ _READS_ELSEWHERE = frozenset({
 
 # those that torch lets write to expanded tensors, and about which of them it warns
 _OF_EXPANDED = frozenset({"index_fill", "index_put", "threshold", "tril", "triu"})
+_SAVE_RESULT = frozenset({"celu", "elu", "leaky_relu", "rrelu_with_noise"})  # written in place: in torch
 _WARNED = {"index_fill": "tensor[mask] = scalar", "index_put": "tensor[indices] = tensor"}
 _DEPRECATED = (
     "Use of {}_ on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
@@ -358,7 +359,7 @@ def check_writable(self: Tensor, state: State, may_share: bool = False) -> None:
         if view is not None and (edge is not None or view[3] > 0 and _is_of_leaf(view)):
             _check_view(self, view)
     s = self._storage
-    if s is not None and s.inference and not state.inference:
+    if s is not None and s.inference and not state.inference and (view is not None or not s.counted):
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
             "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
@@ -476,7 +477,7 @@ def _record_write(record: Op, self: Tensor, before: Tensor, others: tuple, array
     node = result._edge
     if node is None:  # the rule wants no gradient from any input that has one
         return
-    if record.outputs is None and "out" in node.saved_names:
+    if record.outputs is None and ("out" in node.saved_names or record.name in _SAVE_RESULT):
         node.storage = self._storage
         node.saved = tuple(self._array if n == "out" else v for n, v in zip(node.saved_names, node.saved, strict=True))
     node.edges = (old, *node.edges[1:])

@@ -20,7 +20,7 @@ An entry point is generated source (`entry.py`), because a generic call costs fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,9 @@ SVML_ROW = FUNCTION_ROW or {"jit_min_elements": NEVER}
 """The same for functions whose long vectors on one core are faster than a program on two."""
 
 
+NOTHING: Mapping[str, Any] = {}
+
+
 class Op:
     """What is known of one operator.
 
@@ -78,12 +81,13 @@ class Op:
     host's where that one is on a device, as torch takes indices; number_first: the numbers that older programs give before
     the tensors that they multiply (`number_first.py`); numbers: all operands may be Python numbers;
     columns: positions of results that are matrices stored column by column; lacks: the kinds of types that torch's kernel lacks
-    (`torch_kernels.py`).
+    (`torch_kernels.py`); keeps: inputs that torch saves as a view made in the call, so that backward reads the memory of that
+    time also after `t.data = ...`, each with a test of the saved array where that is not always so, or None.
     """
 
     __slots__ = (
         "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "function", "host_indices", "inplace",
-        "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "large", "name", "node", "number_first", "number_nodes", "numbers", "out", "outputs",
+        "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "large", "name", "node", "number_first", "number_nodes", "numbers", "out", "outputs",
         "places", "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "unrounded", "view",
     )  # fmt: skip
 
@@ -116,6 +120,7 @@ class Op:
         number_first: tuple[str, ...] = (),
         numbers: bool = False,
         columns: tuple[int, ...] = (),
+        keeps: Mapping[str, Callable[[Any], bool] | None] = NOTHING,
     ):
         RECORDS.append(self)
         self.name = name
@@ -129,6 +134,7 @@ class Op:
             JIT_CANDIDATES.append(self)
         self.follows = follows
         self.columns = columns
+        self.keeps = keeps
         self.reference = return_columns(kernel, columns) if columns else kernel  # devices run this one
         self.kernel = self._laid_out(kernel)
         self.large: Callable | None = None  # what runs it for `jit_min_elements` and more

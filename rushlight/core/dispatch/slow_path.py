@@ -355,6 +355,16 @@ def _output_edge(node: Any, index: int, array: np.ndarray) -> Output:
     return e
 
 
+def as_kept(record: Op, t: Tensor, array: Any, name: str) -> Tensor:
+    """A saved tensor as it was in the call where torch has saved a view of it, which `t.data = ...` does not reach."""
+    applies = record.keeps[name]
+    if applies is not None and not applies(array):
+        return t
+    out = wrap(array)
+    out._edge = t._edge
+    return out
+
+
 def relink(node: Any, saved: Any, name: str) -> Any:
     """The tensor of a saved result: with its history while a backward is itself recorded."""
     if isinstance(saved, tuple):

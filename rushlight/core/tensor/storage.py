@@ -35,7 +35,9 @@ class Storage:
     views: list | None = None  # weak references to the differentiable views, oldest first
     prune_at = 64
     inference = False
+    counted = False  # of an alias of a tensor made in inference mode, which may be written to as in torch
     resizable = True  # False of a memory that something else than a tensor has made
+    former: Content | None = None  # of the memory that the tensor showed before `t.data = ...`
     content: Content | None = None  # what records of one memory share; None for a memory with one record
     root: np.ndarray
 
@@ -47,6 +49,11 @@ class Storage:
         if self.content is not None:
             self.content.stamp, self.content.writer = stamp, writer
 
+    def wrote_unseen(self, writer: Any) -> None:
+        """Record a write that is none to backward and counts no version; what depends on the memory hears of it."""
+        content = content_of(self)
+        content.stamp, content.writer = tick(), writer
+
     def version_at(self, seq: int) -> int:
         """The version that the memory had at time `seq` (exact while the writes since then are remembered)."""
         return self.version - sum(stamp > seq for stamp, _ in self.writes)
@@ -54,6 +61,18 @@ class Storage:
     def first_write_after(self, seq: int) -> Any:
         """Who made the first remembered write after time `seq`."""
         return next((writer for stamp, writer in self.writes if stamp > seq), None)
+
+
+class _Moves:
+    """latest: when a tensor was last given other memory (`t.data = ...`): what was saved later shows what it did then."""
+
+    latest = 0
+
+    def note(self) -> None:
+        self.latest = tick()
+
+
+moves = _Moves()
 
 
 class Content:

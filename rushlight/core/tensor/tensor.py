@@ -26,7 +26,7 @@ from .node import Leaf, Output, follow_base, hooks_of, is_detached, leaf_before,
 from .placeholder import Placeholder
 from .printing import describe_tensor
 from .size import Size, size_of, wrap_dim
-from .storage import Storage, address_of, expose, private_storage, storage_of
+from .storage import Storage, address_of, content_of, expose, moves, private_storage, storage_of
 
 _new = object.__new__
 _new_size = tuple.__new__
@@ -240,7 +240,7 @@ class Tensor:
     def _version(self) -> int:
         if thread.state.level > 1:
             emit_event("left", "_version of a tensor, which differs in the next call")
-        if self.is_inference():
+        if self.is_inference() and (not self._storage.counted or self._view is not None):  # pyright: ignore[reportOptionalMemberAccess]
             raise RuntimeError("Inference tensors do not track version counter.")
         return version_of(self)
 
@@ -427,7 +427,9 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        result = alias(self, Tensor, share_version=self.is_inference())  # inference tensors count no writes
+        result = alias(self, Tensor, share_version=False)
+        if self.is_inference():
+            result._storage.inference = result._storage.counted = True
         if thread.state.level > 1 and self._edge is not None:
             emit_event("cut", self, result, ".data")
         return result
@@ -439,12 +441,8 @@ class Tensor:
         if type(self._edge) is Leaf and value.dtype.category < 2:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         array = value._array
-        self._array = array.adopted_by(self) if isinstance(array, Placeholder) and array.adopted_by else array
-        # the counter stays the tensor's own: a later write does not count for `value`
-        self._storage = private_storage(storage_of(value), version_of(self))
-        edge = self._edge
-        if type(edge) is Leaf:
-            edge.shape, edge.dtype = self._array.shape, self._array.dtype
+        array = array.adopted_by(self) if isinstance(array, Placeholder) and array.adopted_by else array
+        show_memory(self, array, storage_of(value))
         if thread.state.level > 1:
             emit_event("rebound", self)
 
@@ -609,6 +607,17 @@ def alias(t: Tensor, cls: type, share_version: bool = True) -> Any:
     s = storage_of(t)
     out._storage = s if share_version else private_storage(s)
     return out
+
+
+def show_memory(t: Tensor, array: Any, s: Storage) -> None:
+    """Give a tensor the memory that record `s` is of. The counter of writes stays its own: those to `s` do not count."""
+    new, old = private_storage(s, version_of(t)), t._storage
+    if old is not None:
+        new.stamp, new.writes, new.former = old.stamp, old.writes, content_of(old)
+    t._array, t._storage = array, new
+    if type(t._edge) is Leaf:
+        t._edge.shape, t._edge.dtype = array.shape, array.dtype
+    moves.note()
 
 
 def legacy_constructor(cls: type, args: tuple, device: Any) -> Any:

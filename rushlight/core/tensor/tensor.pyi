@@ -24,7 +24,7 @@ from .node import Leaf as Leaf, Output as Output, follow_base as follow_base, ho
 from .placeholder import Placeholder as Placeholder
 from .printing import describe_tensor as describe_tensor
 from .size import Size as Size, size_of as size_of, wrap_dim as wrap_dim
-from .storage import Storage as Storage, address_of as address_of, expose as expose, private_storage as private_storage, storage_of as storage_of
+from .storage import Storage as Storage, address_of as address_of, content_of as content_of, expose as expose, moves as moves, private_storage as private_storage, storage_of as storage_of
 
 from ..random import Generator as _Generator
 from ..device.devices import device as _device
@@ -2826,6 +2826,8 @@ def wrap(array: Any) -> Tensor:
 def constant(array: Any) -> Tensor:
     ...
 def alias(t: Tensor, cls: type, share_version: bool=True) -> Any:
+    ...
+def show_memory(t: Tensor, array: Any, s: Storage) -> None:
     ...
 def legacy_constructor(cls: type, args: tuple, device: Any) -> Any:
     ...

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch.mode import NothingLeftToSave, no_grad, thread
+from ...core.dispatch.mode import NothingLeftToSave, emit_event, no_grad, thread
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.channels_last import in_suggested_format, is_channels_last
 from ...core.tensor.dtype import bfloat16, float16
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.storage import storage_of
 from ...core.tensor.tensor import Tensor
-from ..pointwise.building_blocks import add_reduce
+from ..pointwise.building_blocks import add_reduce, in_single
 from ..pointwise.checks import not_implemented
 
 
@@ -285,11 +285,15 @@ def _batch_norm(
 
 
 @_batch_norm.vjp
-def _(g, input, weight, out1, out2, training, eps, needs):
+def _(g, input, weight, running_mean, running_var, out1, out2, training, eps, needs):
     g = g[0]
     n = input._array.ndim
     if n < 2:
         return g, None, None, None, None
+    if not training:  # as they are now
+        channels = (1, -1) + (1,) * (n - 2)
+        out1 = in_single(running_mean.detach()).reshape(channels)
+        out2 = (in_single(running_var.detach()) + eps).rsqrt().reshape(channels)
     if not thread.state.grad:
         return (*_wanted(_batch_norm_backward(g, input, out1, out2, weight, training), needs), None, None)
     axes = _channel_axes(n)
@@ -325,11 +329,18 @@ def _batch_norm_backward(grad, input, mean, rstd, weight=None, /, training=True)
 
 
 def _update(running: Tensor, new: Tensor, momentum: float) -> None:
-    """running moves towards new by the share `momentum`; a listener sees it as operators."""
-    a = running._array
+    """running moves towards new by the share `momentum`; a listener sees it as operators.
+
+    In torch this write counts no version: the backward of a call in evaluation reads what the statistics are by then.
+    """
+    a, s = running._array, storage_of(running)
     if thread.state.level > 1:
+        before = s.version, s.stamp, s.writes
         with no_grad():
             running.mul_(1 - momentum).add_(new.reshape(a.shape) * momentum)
+        emit_event("unseen", running, s.version - before[0])
+        s.version, s.stamp, s.writes = before
+        s.wrote_unseen("batch_norm(training=True)")
         return
     if isinstance(new._array, Placeholder) and not isinstance(a, Placeholder):
         raise RuntimeError(
@@ -339,7 +350,7 @@ def _update(running: Tensor, new: Tensor, momentum: float) -> None:
         )
     kind = a.dtype.type
     a[...] = a * kind(1 - momentum) + new._array.reshape(a.shape) * kind(momentum)
-    storage_of(running).wrote("batch_norm(training=True)")
+    s.wrote_unseen("batch_norm(training=True)")
 
 
 @composite()

@@ -34,7 +34,20 @@ def _integer_power(x, y):
 
 
 def _power(x, y):
-    return np.power(x, y) if x.dtype.kind not in "iub" else _integer_power(x, y)
+    if x.dtype.kind in "iub":
+        return _integer_power(x, y)
+    r = np.power(x, y)
+    return _powers_of_zero(r, x, np.asarray(y)) if r.dtype.kind == "c" and not np.all(x) else r
+
+
+def _powers_of_zero(r, x, y):
+    """`r` with complex powers of 0 as exp(y log(0)) gives them, also 0 ** 0, where NumPy has rules of its own."""
+    negative_zero = np.where(y.imag < 0, 0.0, -0.0)
+    sized = np.full(np.shape(y), complex(np.nan, np.nan), r.dtype)
+    sized.real[y.real > 0] = 0
+    sized.imag[y.real > 0] = negative_zero[y.real > 0]
+    sized.real[y.real < 0] = np.inf
+    return np.where(x == 0, sized, r)
 
 
 _SPECIAL = {
@@ -52,7 +65,9 @@ _SPECIAL = {
 @widened
 def _power_of_widened(x, exponent):
     special = _SPECIAL.get(exponent)
-    return np.power(x, exponent) if special is None else special(x)
+    if special is not None:
+        return special(x)
+    return _power(x, x.dtype.type(exponent)) if type(exponent) is complex else np.power(x, exponent)
 
 
 def _power_of_floats(x, exponent):

@@ -294,7 +294,7 @@ def _(g, input):
     return vector_matrix(g, conjugate(input))
 
 
-@primitive(name="matmul.vector_matrix", public=False, node="SqueezeBackward4")
+@primitive(name="matmul.vector_matrix", public=False, node="SqueezeBackward4", keeps={"input": None})
 def vector_matrix(input, other, /):
     """A vector times a matrix. Shape: (k,), (k, m) -> (m,)"""
     if len(input) != other.shape[0]:
@@ -316,7 +316,9 @@ def _(g, input, other_strides):
     return outer(x, g)
 
 
-@primitive(name="outer", method=True, aliases=("ger",), out=True, promote="same", node="MulBackward0")
+@primitive(
+    name="outer", method=True, aliases=("ger",), out=True, promote="same", node="MulBackward0", keeps={"input": None}
+)
 def outer(input, vec2, /):
     """All products of an element of one vector and one of another.
 
@@ -391,7 +393,11 @@ def _(g, input):
     return bmm(conjugate(input).transpose(1, 2), g)
 
 
-@primitive(name="matmul", public=False, node="UnsafeViewBackward0")
+def _is_batch(array):
+    return array.ndim > 2
+
+
+@primitive(name="matmul", public=False, node="UnsafeViewBackward0", keeps={"input": None, "other": _is_batch})
 def _matmul(input, other, /):
     """x @ y where one of the two has at least three dimensions."""
     n, m = input.ndim, other.ndim
@@ -620,9 +626,9 @@ def refuse_expansion(shape, a):
             )
 
 
-def _affine_operator(name: str, node: str, *graph: str):
+def _affine_operator(name: str, node: str, *graph: str, keeps: tuple[str, ...] = ("input", "weight")):
     """One of the affine map's records, which differ in the name of the node and the graph it shows."""
-    operator = primitive(name=name, public=False, node=node)(_affine)
+    operator = primitive(name=name, public=False, node=node, keeps=dict.fromkeys(keeps))(_affine)
     operator.record.node_class.shown = staticmethod(affine_graph(*graph))
 
     @operator.vjp("input")
@@ -646,8 +652,8 @@ def _affine_operator(name: str, node: str, *graph: str):
     return operator
 
 
-_linear = _affine_operator("linear", "AddmmBackward0", "", "", "bias")
-linear_plain = _affine_operator("linear.plain", "MmBackward0", "", "", "")
+_linear = _affine_operator("linear", "AddmmBackward0", "", "", "bias", keeps=("weight",))
+linear_plain = _affine_operator("linear.plain", "MmBackward0", "", "", "", keeps=("weight",))
 _linear_vector = _affine_operator("linear.vector", "SqueezeBackward4", "UnsqueezeBackward0", "MmBackward0", "")
 _linear_nd = _affine_operator("linear.nd", "ViewBackward0", "ViewBackward0", "AddmmBackward0", "bias")
 _linear_nd_plain = _affine_operator("linear.nd_plain", "UnsafeViewBackward0", "ViewBackward0", "MmBackward0", "")

@@ -13,6 +13,7 @@ from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor.dtype import bool_
 from ...core.tensor.layout import contiguous_format
+from ...core.tensor.node import Leaf
 from ...core.tensor.size import broadcast_shapes, wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ...core.warn import warn
@@ -399,7 +400,8 @@ def _multiply(a, left, b, right, keep):
 
 
 def _ordered(t, order):
-    return t if order == [*range(len(order))] else t.permute(order)
+    """The operand's dimensions in the given order; of a leaf always a view, as in torch: see `Op.keeps`."""
+    return t if order == [*range(len(order))] and type(t._edge) is not Leaf else t.permute(order)
 
 
 def _aligned(t, labels, order):

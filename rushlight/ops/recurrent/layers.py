@@ -401,7 +401,9 @@ def _operator(name: str, node: str, kernel, rule, outputs: int):
     least = None if name.endswith(".packed") else 1  # of packed sequences, hardly two are alike
     # Making the program takes 6 ms for each step of time. (25, 32, 64) gains 1 ms a call by it, (35, 20, 256) 5.
     after = 5_000_000
-    options = {"outputs": outputs, "node": node, "jit_min_elements": least, "jit_warmup": after}
+    # torch's layer of one operator, `lstm_layer`, saves its inputs themselves, composed ones views of them.
+    keeps = {} if name == "lstm_layer" else dict.fromkeys(("input", "weight_ih", "weight_hh", "h0"))
+    options = {"outputs": outputs, "node": node, "jit_min_elements": least, "jit_warmup": after, "keeps": keeps}
     operator = primitive(name=name, public=False, **options)(kernel)
     operator.vjp(rule)
     return operator

@@ -14,6 +14,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word, wrap
 from ..pointwise.checks import refuse
+from .std_sort import std_sort
 
 I64, F64 = np.dtype(np.int64), np.dtype(np.float64)
 
@@ -55,8 +56,30 @@ def _unique_dim(input, /, dim):
     _check_selected(input.shape, d)
     if input.shape[d] == 0:
         return input.copy(), np.zeros(0, I64), np.zeros(0, I64)
+    if input.dtype.kind in "fV" and np.isnan(_sortable(input)).any():
+        return _unique_with_nans(input, d)
     values, inverse, counts = np.unique(_sortable(input), return_inverse=True, return_counts=True, axis=d)
     return values.astype(input.dtype), inverse.reshape(-1), counts
+
+
+def _unique_with_nans(input, d):
+    """As `np.unique(axis=d)`, where a nan is before nothing and after nothing, and equal to nothing, as in torch."""
+    slices = np.moveaxis(input, d, 0)
+    rows = slices.reshape(len(slices), -1)
+
+    def is_before(i, j):
+        x, y = rows[i], rows[j]
+        unequal = np.flatnonzero((x < y) | (x > y))
+        return bool(len(unequal)) and bool(x[unequal[0]] < y[unequal[0]])
+
+    order = np.array(std_sort(len(rows), is_before))
+    new = np.ones(len(order), bool)
+    new[1:] = (rows[order[1:]] != rows[order[:-1]]).any(1)
+    inverse = np.empty(len(order), I64)
+    inverse[order] = np.cumsum(new) - 1
+    starts = np.flatnonzero(new)
+    values = np.moveaxis(slices[order[starts]], 0, d)
+    return np.ascontiguousarray(values), inverse, np.diff(np.append(starts, len(order)))
 
 
 @primitive(public=False, name="unique_consecutive", outputs=1)

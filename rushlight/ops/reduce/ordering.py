@@ -21,6 +21,7 @@ from ..pointwise.building_blocks import F32, add_reduce, elements_along, zero_wh
 from ..pointwise.checks import refuse
 from .extremum import picked, put_along, selection_rule
 from .reduction import accept_numpy
+from .std_sort import std_sort
 
 I64 = np.dtype(np.int64)
 
@@ -458,7 +459,7 @@ def mode(input, /, dim=-1, keepdim=False):
         return input.copy(), np.zeros((), I64)
     if input.shape[d] == 0:
         raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
-    order = _order(input, d, False)
+    order = _order_of_pairs(input, d)
     a = np.moveaxis(elements_along(input, order, d), d, -1)
     n = a.shape[-1]
     new = np.ones(a.shape, bool)
@@ -468,6 +469,20 @@ def mode(input, /, dim=-1, keepdim=False):
     last = np.argmax(run, -1, keepdims=True)
     index = elements_along(order, np.moveaxis(last, -1, d), d)
     return picked(input, np.ascontiguousarray(index), d, keepdim)
+
+
+def _order_of_pairs(input, d):
+    """The order in which equal elements are counted: of pairs (element, index), where a nan is before later indices only."""
+    order = _order(input, d, False)
+    if input.dtype.kind not in "fV" or type(input) is not np.ndarray:
+        return order
+    lines = np.moveaxis(input.astype(np.float64), d, -1)
+    orders = np.moveaxis(order, d, -1)
+    for at in np.ndindex(lines.shape[:-1]) if np.isnan(lines).any() else ():
+        x = lines[at]
+        if np.isnan(x).any():
+            orders[at] = std_sort(len(x), lambda i, j, x=x: bool(x[i] < x[j]))
+    return order
 
 
 mode.vjp(selection_rule)

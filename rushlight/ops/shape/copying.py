@@ -26,8 +26,8 @@ from ...core.tensor.node import Node, show_as, shown_as
 from ...core.tensor.placeholder import NoArray, flags_of
 from ...core.tensor.resizing import resize
 from ...core.tensor.size import new_shape_from
-from ...core.tensor.storage import expose, private_storage, storage_of, tick, user_line
-from ...core.tensor.tensor import Tensor, alias, constant, version_of, wrap
+from ...core.tensor.storage import expose, storage_of, tick, user_line
+from ...core.tensor.tensor import Tensor, alias, constant, show_memory, wrap
 from ..creation.arguments import backend_like, check_rank, format_name
 from ..pointwise.building_blocks import IN_PASSES
 
@@ -419,7 +419,7 @@ def detach(input):
         return ask_for("detach", input)
     if thread.state.level > 1:
         return _watched_detach(input)
-    return alias(input, Tensor)
+    return alias(input, Tensor) if input._storage is None or not input._storage.inference else input.data
 
 
 def _watched_detach(input):
@@ -439,12 +439,9 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     With `size`, the elements in that memory from `storage_offset` on.
     """
     if source is None:
-        version = version_of(self) + 1
-        self._array, self._storage = (
-            seen_as(self._array, run_on(backend_like(self), np.empty, 0, self.dtype.numpy)),
-            None,
-        )
-        storage_of(self).version = version
+        empty = seen_as(self._array, run_on(backend_like(self), np.empty, 0, self.dtype.numpy))
+        show_memory(self, empty, storage_of(wrap(empty)))
+        self._storage.wrote(user_line())
         if thread.state.level > 1:
             emit_event("rebound", self)
         return self
@@ -465,8 +462,9 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         raise RuntimeError(
             f"Could not set tensor of type {dtypes.c_word(source.dtype)} to a tensor of type {dtypes.c_word(self.dtype)}"
         )
-    self._storage = private_storage(storage_of(source), version_of(self) + 1)  # the counter is the tensor's own
-    self._array = seen_as(self._array, source._array)  # as torch's bit, being conjugated stays the tensor's own
+    # As torch's bit, being conjugated stays the tensor's own, and so does the counter of writes.
+    show_memory(self, seen_as(self._array, source._array), storage_of(source))
+    self._storage.wrote(user_line())
     if thread.state.level > 1:
         emit_event("rebound", self)
     return self

@@ -33,7 +33,7 @@ def call(input, weight, bias):
         node = new(NodeClass)
         node.seq = tick()
         node.edges = (e0, e1, e2, )
-        node.saved = (weight if e0 is not None else None, a0.shape, a0.strides, input if e1 is not None else None, a1.shape, a1.strides, None if a2 is None else a2.shape, )
+        node.saved = (weight if e0 is not None else None, a0.shape, a0.strides, input if e1 is not None else None, a1.shape, a1.strides, None if a2 is None else a2.shape, weight._array if e0 is not None else None, )
         node.shape = r.shape
         node.dtype = r.dtype
         node.hooks = None
@@ -48,7 +48,9 @@ def call(input, weight, bias):
 
 # The backward method of the node AddmmBackward0.
 def backward(node, g):
-    (s_weight, s_input_shape, s_input_strides, s_input, s_weight_shape, s_weight_strides, s_bias_shape, ) = node.saved
+    (s_weight, s_input_shape, s_input_strides, s_input, s_weight_shape, s_weight_strides, s_bias_shape, s_weight_kept, ) = node.saved
+    if s_weight_kept is not None and s_weight._array is not s_weight_kept:
+        s_weight = as_kept(record, s_weight, s_weight_kept, 'weight')
     (e0, e1, e2, ) = node.edges
     return (rule_0(g, s_weight, s_input_shape, s_input_strides) if e0 is not None else None, rule_1(g, s_input, s_weight_shape, s_weight_strides) if e1 is not None else None, rule_2(g, s_bias_shape) if e2 is not None else None,)
 
@@ -73,7 +75,7 @@ def finish(r, level, input, weight, bias, a0, a1, a2, ):
         node = new(NodeClass)
         node.seq = tick()
         node.edges = (e0, e1, e2, )
-        node.saved = (weight if e0 is not None else None, a0.shape, a0.strides, input if e1 is not None else None, a1.shape, a1.strides, None if a2 is None else a2.shape, )
+        node.saved = (weight if e0 is not None else None, a0.shape, a0.strides, input if e1 is not None else None, a1.shape, a1.strides, None if a2 is None else a2.shape, weight._array if e0 is not None else None, )
         node.shape = r.shape
         node.dtype = r.dtype
         node.hooks = None

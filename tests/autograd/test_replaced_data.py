@@ -1,0 +1,108 @@
+"""`t.data = ...` between forward and backward: torch reads the old memory where it has saved a view, else the new."""
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight import nn
+from rushlight.nn import functional as F
+
+
+def _layer(run):
+    return lambda x, h, *weights: run(x, h, [*weights], True, 1, 0.0, True, False, False)[0]
+
+
+GRU = (5, 2, 4), (1, 2, 3), (9, 4), (9, 3), (9,), (9,)
+TABLE = {  # recorded from torch: of each input, whether the others' gradients are of its old or its new memory, if of any
+    "mul": (lambda a, b: a * b, [(3,), (3,)], "nn"),
+    "mm": (torch.mm, [(3, 4), (4, 2)], "nn"),
+    "mv": (torch.mv, [(3, 4), (4,)], "nn"),
+    "bmm": (torch.bmm, [(5, 3, 4), (5, 4, 2)], "nn"),
+    "addmm": (torch.addmm, [(3, 2), (3, 4), (4, 2)], "=nn"),
+    "outer": (torch.outer, [(4,), (3,)], "on"),
+    "einsum": (lambda a, b: torch.einsum("ij,jk->ik", a, b), [(3, 4), (4, 2)], "oo"),
+    "einsum of batches": (lambda a, b: torch.einsum("bij,bjk->bik", a, b), [(5, 3, 4), (5, 4, 2)], "oo"),
+    "matmul of 1 and 2": (torch.matmul, [(4,), (4, 3)], "on"),
+    "matmul of 2 and 2": (torch.matmul, [(3, 4), (4, 2)], "nn"),
+    "matmul of 3 and 1": (torch.matmul, [(5, 3, 4), (4,)], "on"),
+    "matmul of 3 and 2": (torch.matmul, [(5, 3, 4), (4, 2)], "on"),
+    "matmul of 2 and 3": (torch.matmul, [(3, 4), (5, 4, 2)], "oo"),
+    "matmul of 3 and 3": (torch.matmul, [(5, 3, 4), (5, 4, 2)], "oo"),
+    "linear": (F.linear, [(3, 4), (2, 4), (2,)], "no="),
+    "linear without bias": (F.linear, [(3, 4), (2, 4)], "no"),
+    "linear of a vector": (F.linear, [(4,), (2, 4)], "oo"),
+    "linear of a batch": (F.linear, [(5, 3, 4), (2, 4), (2,)], "oo="),
+    "linear of a batch without bias": (F.linear, [(5, 3, 4), (2, 4)], "oo"),
+    "conv2d": (F.conv2d, [(2, 3, 8, 8), (4, 3, 3, 3), (4,)], "nn="),
+    "conv_transpose1d": (F.conv_transpose1d, [(2, 3, 5), (3, 4, 3), (4,)], "nn="),
+    "gru": (_layer(torch.gru), GRU, "oooooo"),
+}
+
+
+def _grads(f, shapes, replaced=None, before=False):
+    draws = torch.Generator().manual_seed(1)
+    leaves = [(torch.rand(shape, generator=draws) * 0.5 + 0.2).requires_grad_() for shape in shapes]
+    if replaced is not None and before:
+        leaves[replaced].data = leaves[replaced].data * 1.5 + 0.1
+    y = f(*leaves)
+    if replaced is not None and not before:
+        leaves[replaced].data = leaves[replaced].data * 1.5 + 0.1
+    y.backward(torch.rand(y.shape, generator=torch.Generator().manual_seed(2)))
+    return [t.grad.numpy() for t in leaves]
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_which_memory_backward_reads(name):
+    f, shapes, expected = TABLE[name]
+    for i, which in enumerate(expected):
+        right = _grads(f, shapes, i, before=True) if which == "n" else _grads(f, shapes)
+        for a, b in zip(_grads(f, shapes, i), right, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_writes_count_before_and_after():
+    for first in (True, False):
+        w = torch.ones(2, 3, requires_grad=True)
+        y = F.linear(torch.ones(1, 3, requires_grad=True), w).sum()
+        with torch.no_grad():
+            if first:
+                w.add_(1)
+            w.data = torch.zeros(2, 3)
+            if not first:
+                w.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.backward()
+
+
+def test_second_derivatives_are_of_the_old_memory():
+    x, w = torch.tensor([[2.0]], requires_grad=True), torch.tensor([[3.0]], requires_grad=True)
+    y = F.linear(x, w).pow(2).sum()
+    w.data = torch.tensor([[100.0]])
+    (g,) = torch.autograd.grad(y, x, create_graph=True)
+    assert g.item() == 36
+    assert torch.autograd.grad(g.sum(), w)[0].item() == 24
+
+
+def test_saved_tensors_hooks_decide_themselves():
+    x, w = torch.ones(1, 2, requires_grad=True), torch.ones(3, 2, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 1, lambda t: t):
+        y = F.linear(x, w).sum()
+    w.data = torch.zeros(3, 2)
+    y.backward()
+    assert x.grad.tolist() == [[3, 3]]
+
+
+def test_a_rounded_weight_that_is_put_back_before_backward():
+    """The order that torch's users call straight-through: rounded weights in forward, exact ones in the step."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    for p in net.parameters():
+        p.data = torch.linspace(-1, 1, p.numel()).reshape(p.shape)
+    exact = [p.data for p in net.parameters()]
+    for p in net.parameters():
+        p.data = (p.data * 2).round() / 2
+    loss = net(torch.ones(2, 3)).sum()
+    for p, data in zip(net.parameters(), exact, strict=True):
+        p.data = data
+    loss.backward()
+    assert np.allclose(net[0].bias.grad, [-0.00728182, -0.18070662, 0.18070662, 0.00728182], atol=1e-5)
