@@ -4,9 +4,9 @@ A row is called with the builder, the result for the example, and an `Item` for 
 It gives the name of its result, a list of names for several, or an item. CannotExport says which option has no form.
 """
 
-from . import layers, pointwise, recurrent, reductions, shapes
+from . import layers, pointwise, recurrent, reductions, scans, searching, shapes
 
 __all__ = ["ROWS", "ROWS_OF_NUMBERS"]
 
-ROWS = pointwise.ROWS | reductions.ROWS | shapes.ROWS | layers.ROWS | recurrent.ROWS
+ROWS = pointwise.ROWS | reductions.ROWS | shapes.ROWS | layers.ROWS | recurrent.ROWS | scans.ROWS | searching.ROWS
 ROWS_OF_NUMBERS = shapes.ROWS_OF_NUMBERS  # of operators whose result is a number
