@@ -177,11 +177,14 @@ class Builder:
         try:
             inputs = [self.unique(name) for name, _ in values]
             results = [self.emit("Identity", name) for name in make(*inputs)]
-            shown = [
-                [helper.make_tensor_value_info(name, onnx_type(kind), None) for name, kind in zip(names, of, strict=True)]
-                for names, of in ((inputs, [kind for _, kind in values]), (results, kinds))
+            taken = [
+                helper.make_tensor_value_info(n, onnx_type(kind), None)
+                for n, (_, kind) in zip(inputs, values, strict=True)
             ]
-            return helper.make_graph(self.nodes, self.unique("body"), *shown)
+            given = [
+                helper.make_tensor_value_info(n, onnx_type(kind), None) for n, kind in zip(results, kinds, strict=True)
+            ]
+            return helper.make_graph(self.nodes, self.unique("body"), taken, given)
         finally:
             self.nodes = outer
 

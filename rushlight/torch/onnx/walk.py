@@ -26,6 +26,7 @@ __all__ = ["Walker"]
 _READS = {"aten::Int", "aten::Float", "aten::Bool", "aten::ScalarImplicit", "aten::IntImplicit", "aten::FloatImplicit"}
 _SIZES = {"size", "numel", "dim"}
 _COUNTING = {"nonzero", "masked_select", "bincount"}  # elements decide how long the result is
+_PUTTING = {"index_put", "masked_scatter", "put"}  # elements decide how many values are taken
 DRAWS = {
     "bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
     "randperm", "rrelu",
@@ -312,6 +313,8 @@ def _for_other_sizes(schema: Any, value: Any, items: list[Item]) -> Any:
         try:
             found = runner(schema)(*others)
         except Exception as error:
+            if schema.name in _PUTTING and any(item.depends_on_data for item in items[1:]):
+                return others[0].clone()  # as many values as places, where one more is assumed of each
             raise CannotExport(f"it holds for the sizes of the example alone: {error}") from None
     return _longer(found) if _counts_elements(schema, items) else found
 

@@ -385,7 +385,9 @@ def hypot(g: Builder, out: Tensor, x: Item, y: Item) -> str:
     most, least, one = g.emit("Max", a, b), g.emit("Min", a, b), g.constant(1.0, out.dtype)
     share = g.emit("Div", least, g.emit("Where", g.emit("Equal", most, g.constant(0.0, out.dtype)), one, most))
     length = g.emit("Mul", most, g.emit("Sqrt", g.emit("Add", one, square_of(g, share))))
-    return g.emit("Where", g.emit("Or", g.emit("IsInf", a), g.emit("IsInf", b)), g.constant(math.inf, out.dtype), length)
+    return g.emit(
+        "Where", g.emit("Or", g.emit("IsInf", a), g.emit("IsInf", b)), g.constant(math.inf, out.dtype), length
+    )
 
 
 def square_of(g: Builder, name: str) -> str:

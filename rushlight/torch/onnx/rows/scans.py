@@ -16,7 +16,9 @@ __all__ = ["ROWS"]
 _SMALL = (dtypes.bool_, dtypes.int8, dtypes.int16, dtypes.uint8)  # ONNX compares integers of 32 bits and more
 
 
-def _scan(g: Builder, name: str, dim: int, states: Sequence[tuple[str, dtypes.dtype]], made: int, step: Callable) -> Any:
+def _scan(
+    g: Builder, name: str, dim: int, states: Sequence[tuple[str, dtypes.dtype]], made: int, step: Callable
+) -> Any:
     """What is written along `dim` in the place of each element.
 
     `step(*states, element)` gives the states after an element, and then the `made` things to write, each of the dtype of

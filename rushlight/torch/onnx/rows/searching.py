@@ -39,7 +39,9 @@ def isin(g: Builder, out: Tensor, x: Item, members: Item, unique: Item, invert: 
     if isinstance(x.value, Tensor) and x.value.ndim:
         name = g.emit("Unsqueeze", name, g.constant([-1]))
     same = g.emit("Equal", name, g.emit("Reshape", g.name(members, kind), g.constant([-1])))
-    found = g.emit("Greater", g.emit("ReduceSum", g.cast(same, dtypes.int64), g.constant([-1]), keepdims=0), g.constant(0))
+    found = g.emit(
+        "Greater", g.emit("ReduceSum", g.cast(same, dtypes.int64), g.constant([-1]), keepdims=0), g.constant(0)
+    )
     return g.emit("Not", found) if plain(invert) else found
 
 
