@@ -8,7 +8,10 @@ from rushlight import nn
 LAYERS = [
     kind
     for name, kind in sorted(vars(nn.modules).items())
-    if isinstance(kind, type) and issubclass(kind, nn.Module) and name[0] != "_"
+    if isinstance(kind, type)
+    and issubclass(kind, nn.Module)
+    and name[0] != "_"
+    and name not in ("Container", "NLLLoss2d")
 ]
 
 

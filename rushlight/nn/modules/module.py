@@ -130,8 +130,9 @@ class Module(Hookable, Stateful, Convertible, Tree):
         init = cls.__init__
         if "__init__" not in vars(cls) and init.__qualname__[0] == "_" != cls.__name__[0] and _is_own(cls):
             named = FunctionType(init.__code__, init.__globals__, init.__name__, init.__defaults__, init.__closure__)
-            functools.update_wrapper(named, init).__kwdefaults__ = init.__kwdefaults__
+            functools.update_wrapper(named, init)
             del named.__wrapped__
+            named.__kwdefaults__ = init.__kwdefaults__
             named.__qualname__ = f"{cls.__qualname__}.__init__"
             cls.__init__ = named
 
