@@ -6,17 +6,17 @@ A library that is not installed is skipped. One process runs all cases of a prog
 import importlib.util
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tools import libraries
+
 ROOT = Path(__file__).parents[2]
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "libraries.json").read_text())
 PROGRAMS = Path(__file__).parent / "library_programs"
-DOCUMENT = (ROOT / "docs" / "libraries.md").read_text()
 
 # the modules that a program needs, and beside them a case of it
 NEEDS = {
@@ -92,27 +92,9 @@ def test_library_computes_what_it_does_under_torch(program, case):
     compare(found[case], GOLDEN["cases"][program][case], LOOSE.get(case, 3e-4), case)
 
 
-def test_document_names_the_versions_and_counts():
-    rows = re.findall(r"^\| ([\w.-]+) \| ([\d.]+) \| (\d+) \|", DOCUMENT, re.MULTILINE)
-    cases = GOLDEN["cases"]
-    single = {
-        "torch-geometric": "geometric",
-        "vector-quantize-pytorch": "vector_quantize",
-        "x-transformers": "x_transformers",
-    }
-    counts = {
-        "lightning": len([case for case in cases["lightning_trainer"] if case != "pytorch_lightning"]),
-        "pytorch-lightning": 1,
-        "pytorch_optimizer": len(cases["optimizers"]),
-        "timm": len(cases["timm_models"]),
-        "torchmetrics": len(cases["metrics"]),
-        "transformers": len(cases["transformers_models"]) + 1,  # the Trainer is with the small ones
-    }
-    expected = {
-        name: counts.get(name, int(single.get(name, name) in cases["small_libraries"])) for name in GOLDEN["versions"]
-    }
-    del expected["torch"]
-    assert {name: (version, int(count)) for name, version, count in rows} == {
-        name: (GOLDEN["versions"][name], count) for name, count in expected.items()
-    }
-    assert f"torch {GOLDEN['versions']['torch'].partition('+')[0]}" in DOCUMENT
+def test_document_is_current():
+    text = libraries.PAGE.read_text()
+    assert text == libraries.page(text), "run `python -m tools.libraries`"
+    counts = libraries.checked()
+    assert sum(count for _, count in counts.values()) == len(CASES) and counts["timm"][1] == 25
+    assert f"torch {GOLDEN['versions']['torch'].partition('+')[0]}" in text

@@ -300,6 +300,31 @@ def test_copies_and_pickles():
         pickle.dumps(traced)
 
 
+LOSSES = {
+    "batchmean": (lambda x, t: F.kl_div(x, x.exp(), reduction="batchmean"), ["exp", "kl_div", "size", "div"]),
+    "the older sum": (lambda x, t: F.kl_div(x, x.exp(), size_average=False), ["exp", "kl_div"]),
+    "weighted squares": (lambda x, t: F.mse_loss(x, x * 2, weight=x), ["mul", "sub", "pow", "mul", "sum", "sum", "div"]),
+    "weighted differences": (lambda x, t: F.l1_loss(x, x * 2, weight=x), ["mul", "sub", "abs", "mul", "sum", "sum", "div"]),
+    "weighted huber": (lambda x, t: F.huber_loss(x, x * 3, weight=x), ["mul", "huber_loss", "mul", "mean"]),
+    "the older none": (lambda x, t: F.cross_entropy(x, t, reduce=False), ["cross_entropy_loss"]),
+    "of logits": (lambda x, t: F.binary_cross_entropy_with_logits(x, x, reduce=False), ["binary_cross_entropy_with_logits"]),
+    "lengths in tensors": (lambda x, t: F.ctc_loss(x[:, None].expand(2, 2, 3), t[:, None] // 2 + 1, t[1:].expand(2), t[1:].expand(2) - 1), None),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*size_average and reduce")
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_with_weights_and_older_arguments(name):
+    """The operators are torch's but for broadcast_tensors, which torch calls on the operands before."""
+    loss, operators = LOSSES[name]
+    x = torch.tensor([[0.7, 0.3, 0.1], [0.4, 0.5, 0.2]])
+    t = torch.tensor([0, 2])
+    traced = torch.jit.trace(loss, (x, t))
+    _same(traced(x.flip(0) * 0.5, t), loss(x.flip(0) * 0.5, t))
+    kinds = [node.kind().removeprefix("aten::") for node in traced.graph.nodes() if "aten" in node.kind()]
+    assert operators is None or kinds == operators
+
+
 def test_methods():
     class Two(nn.Module):
         def __init__(self):

@@ -63,6 +63,7 @@ def written_from_the_end(x):
     return y
 
 
+NAN, INFINITY = float("nan"), float("inf")
 ACTIVATIONS = (
     F.silu, F.mish, F.hardswish, F.hardsigmoid, F.elu, F.selu, F.celu, F.leaky_relu, F.softplus, F.relu6, F.hardtanh,
     F.logsigmoid, F.softsign, F.gelu, F.tanhshrink, torch.erf, torch.expm1, torch.sin, torch.floor, torch.reciprocal,
@@ -149,6 +150,35 @@ CASES = {
     ),
     "types": lambda x: (x.double() + 1, x.to(torch.int32), x.half().float(), x.bool(), x.type_as(x.long())),
     "nested": lambda x: {"a": x + 1, "b": [x * 2, x], "c": None, "constant": torch.ones(3)},
+    "running": lambda x: (
+        x.cumprod(0), (x * 3).long().cumprod(1), x.cumprod(1, dtype=torch.float64), x[0, 0, 0].cumprod(0), *x.cummax(1), *x.cummin(0),
+        *(x * 2).long().cummax(2), *(x > 0).cummax(2), *(x * 3).to(torch.int8).cummin(1), *torch.where(x > 0.5, NAN, x).cummax(1),
+        (x * 200).logcumsumexp(2), torch.where(x > 0, -INFINITY, x).logcumsumexp(1),
+    ),
+    "searches": lambda x: (
+        torch.searchsorted(x.sort(-1).values, x + 0.1), torch.searchsorted(x.sort(-1).values, x, right=True),
+        torch.searchsorted(torch.tensor([0.0, 1, 2]), x.floor(), side="right", out_int32=True), torch.bucketize(x, torch.tensor([0.0, 0.5])),
+        torch.searchsorted(torch.tensor([0.0, 1, 2]) + x[0, 0, 0], 1.5), torch.searchsorted(x[0, 0].sort().values, x * NAN),
+        torch.searchsorted(torch.tensor([2.0, 0, 1]), x, sorter=torch.tensor([1, 2, 0])), torch.isin((x * 2).long(), torch.tensor([0, 1])),
+        torch.isin((x * 2).long(), 1, invert=True), torch.bincount((x * 2).abs().long().flatten(), x.flatten(), minlength=3),
+        x.take((x * 2).long()), x.put((x[0] * 0).long()[:1, :1], x[0, :1, :1]), x.masked_scatter(x > 0, x.flip(0)), x.histc(5, -1, 1),
+    ),
+    "numbers apart": lambda x: (
+        torch.where(x > 0, NAN, x / 0).nan_to_num(1.0, 2.0), (x / 0).nan_to_num(), (x / 0).isposinf(), (x / 0).isneginf(),
+        torch.fmax(x, torch.where(x > 0, NAN, x)), torch.fmin(x, x * 2), torch.heaviside(x, x), torch.hypot(x, x * 2), torch.hypot(x * 0, x * 0),
+        torch.deg2rad(x), torch.xlogy(x * 0, x), torch.sinc(x), torch.sinc(x * 0), torch.copysign(x, -x.flip(0) * 0), (x * 9).long() << 2,
+        (x * 9).long() >> 1, torch.logaddexp(x * 99, x), torch.logaddexp2(x, x * 3), *torch.aminmax(x, dim=1), x.count_nonzero(),
+        torch.where(x > 0, NAN, x).nansum(1), torch.diag_embed(x, offset=1, dim1=0, dim2=2), torch.diag_embed(x, offset=-2), x.fliplr(),
+        x[0].trace(), x.diagonal(1, 1, 2), x.diagonal(-1), x.diagonal(2, 2, 1), x[:, :, :3] * torch.eye(x.size(1), dtype=torch.bool), torch.moveaxis(x, 0, 1), x.ravel(), torch.clip(x, 0, 1),
+    ),
+    "losses": lambda x: (
+        F.mse_loss(x, x * 2), F.l1_loss(x, x * 3, reduction="sum"), F.huber_loss(x, x * 3, delta=0.5), F.smooth_l1_loss(x, x * 3, beta=0.7),
+        F.binary_cross_entropy(x.sigmoid(), (x > 0).float(), weight=x.abs()), F.binary_cross_entropy((x > 0.5).float(), (x > 0).float()),
+        F.binary_cross_entropy_with_logits(x * 50, x.sigmoid(), pos_weight=torch.arange(4.0)), F.cross_entropy(x[0], torch.tensor([1, -100, 3])),
+        F.cross_entropy(x, x[:, 0].abs().long(), weight=torch.tensor([1.0, 2, 3])), F.cross_entropy(x, x.softmax(1)),
+        F.nll_loss(x[0], torch.tensor([1, 2, 3]), reduction="none"), F.kl_div(x, x, log_target=True, reduction="batchmean"),
+        F.kl_div(x, F.relu(x), reduction="sum"), F.mse_loss(x, x * 2, weight=x.abs()),
+    ),
     "others": lambda x: (torch.lerp(x, x * 2, 0.3), torch.addcmul(x, x, x, value=2), F.one_hot(x.argmax(1), 4), F.rms_norm(x, (4,))),
 }  # fmt: skip
 IMAGES = {
@@ -222,6 +252,9 @@ def test_rows_of_images(name):
         "rolled",
         "distances",
         "sums of products",
+        "running",
+        "searches",
+        "losses",
     ],
 )
 def test_the_first_size_may_change(name):
@@ -295,6 +328,27 @@ def test_networks(name):
 def test_relu_rnn_and_given_states():
     compare(randomised(nn.RNN(3, 5, nonlinearity="relu")), (sample(4, 2, 3), sample(1, 2, 5)))
     compare(randomised(nn.LSTM(3, 5, 2)), (sample(4, 2, 3), (sample(2, 2, 5), sample(2, 2, 5))))
+
+
+def test_one_step_of_a_recurrent_layer():
+    class Cells(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm, self.gru, self.tanh = nn.LSTMCell(4, 3), nn.GRUCell(4, 3), nn.RNNCell(4, 3)
+            self.relu = nn.RNNCell(4, 3, nonlinearity="relu", bias=False)
+
+        def forward(self, x):
+            h = x[:, :3]
+            return (
+                *self.lstm(x),
+                *self.lstm(x, (h, h * 2)),
+                self.gru(x, h),
+                self.gru(x),
+                self.tanh(x, h),
+                self.relu(x, h),
+            )
+
+    compare(Cells(), (sample(2, 4),), (sample(5, 4),), shapes=({0: "batch"},))
 
 
 def test_vision_transformer():

@@ -61,7 +61,7 @@ def make_inplace(record: Op) -> Any:
     """The method `name_` of an operator: its result is written into the first input."""
     make = {"unary": _unary_method, "binary": _binary_method}.get(record.kind, _general_method)
     method = make(record)
-    method.__name__ = record.name + "_"
+    method.__name__ = method.__qualname__ = record.name + "_"
     method.__doc__ = of_inplace(record.name, record.kind, record.promote, record.differentiable, record.doc or "")
     method.record = record  # type: ignore[attr-defined]
     return method

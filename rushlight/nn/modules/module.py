@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Self, TypeVar
 
 from rushlight.core.dispatch.extension_points import (
@@ -76,6 +77,10 @@ def _compiled() -> ModuleType:
     return compiled
 
 
+def _is_own(kind: type) -> bool:
+    return kind.__module__.startswith(f"{__package__}.")
+
+
 def _forward_unimplemented(self: Module, *input: Any) -> None:
     """The computation of every call; each subclass defines its own.
 
@@ -118,6 +123,18 @@ class Module(Hookable, Stateful, Convertible, Tree):
         state["_modules"] = {}
         if self.call_super_init:
             super().__init__(*args, **kwargs)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let the errors of Rushlight's own layers name the layer and not the private base that has its `__init__`."""
+        super().__init_subclass__(**options)
+        init = cls.__init__
+        if "__init__" not in vars(cls) and init.__qualname__[0] == "_" != cls.__name__[0] and _is_own(cls):
+            named = FunctionType(init.__code__, init.__globals__, init.__name__, init.__defaults__, init.__closure__)
+            functools.update_wrapper(named, init)
+            del named.__wrapped__
+            named.__kwdefaults__ = init.__kwdefaults__
+            named.__qualname__ = f"{cls.__qualname__}.__init__"
+            cls.__init__ = named
 
     def _refuse_arguments(self, args: tuple, kwargs: dict[str, Any]) -> None:
         name = f"{type(self).__name__}.__init__()"

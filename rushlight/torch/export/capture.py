@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ...core.dispatch.mode import no_grad
@@ -20,7 +21,7 @@ from ..jit.ir.inlining import inlined
 from ..jit.recording.trace_check import TracerWarning
 from ..jit.recording.tracing import trace
 
-__all__ = ["Captured", "ReadsData", "bound", "capture", "flat_target"]
+__all__ = ["Captured", "ReadsData", "bound", "buffers_kept", "capture", "flat_target"]
 
 
 class _Flat(Module):
@@ -73,14 +74,14 @@ def capture(target: Callable, args: tuple, kwargs: Mapping[str, Any], reads_data
     """Run `target` once and record it.
 
     reads_data: where Python reads what was computed from the inputs' elements, which the graph then has as it was for the
-    example, there is a TracerWarning; else ReadsData. Raises NotImplementedError, with its name, for what no graph
+    example, there is a TracerWarning; else ReadsData. Buffers that the run changes are put back. Raises NotImplementedError, with its name, for what no graph
     has.
     """
     leaves, structure = pytree.tree_flatten((tuple(args), dict(kwargs)))
     inputs = [leaf.detach().clone() for leaf in leaves if isinstance(leaf, Tensor)]
     flat = _Flat(target, leaves, structure)
     flat.training = getattr(target, "training", False)
-    with warnings.catch_warnings(record=True) as seen, no_grad():
+    with warnings.catch_warnings(record=True) as seen, no_grad(), buffers_kept(flat):
         warnings.simplefilter("always")
         traced = trace(flat, tuple(inputs), check_trace=False, strict=False)
     reads = _sift(seen, reads_data)
@@ -88,6 +89,21 @@ def capture(target: Callable, args: tuple, kwargs: Mapping[str, Any], reads_data
     graph = inlined(traced._forward, traced)  # type: ignore[arg-type]
     names = _names(usual, args, kwargs)
     return Captured(graph, traced, names, usual, inputs, (leaves, structure), flat.results, target, reads)
+
+
+@contextmanager
+def buffers_kept(module: Module) -> Iterator[None]:
+    """Let a module's buffers be afterwards what they were: the tensors, and their elements."""
+    kept = [(owner, dict(owner._buffers)) for owner in module.modules()]
+    values = [(b, b.detach().clone()) for b in module.buffers()]
+    try:
+        yield
+    finally:
+        for owner, buffers in kept:
+            owner._buffers.update(buffers)
+        with no_grad():
+            for buffer, value in values:
+                buffer.copy_(value)
 
 
 def _sift(seen: list[warnings.WarningMessage], reads_data: bool) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from ...ops import arange
 from ...testing import assert_close
 from ..jit.recording.describe import warn_user
 from ..random import fork_rng
-from .capture import Captured, flat_target
+from .capture import Captured, buffers_kept, flat_target
 
 __all__ = ["GraphOfTheExample", "find_other_inputs"]
 
@@ -81,15 +81,10 @@ def _resized(inputs: list[Tensor], sizes: dict[int, dict[int, str]], change: Cal
 @contextmanager
 def _as_before(module: Any) -> Iterator[None]:
     """Put buffers back afterwards, and draw the same random numbers in every run."""
-    kept = [(b, b.detach().clone()) for b in module.buffers()]
-    with fork_rng(), no_grad(), warnings.catch_warnings():
+    with fork_rng(), no_grad(), warnings.catch_warnings(), buffers_kept(module):
         warnings.simplefilter("ignore")
         manual_seed(0)
-        try:
-            yield
-        finally:
-            for buffer, value in kept:
-                buffer.copy_(value)
+        yield
 
 
 def _run(module: Any, inputs: list[Tensor]) -> tuple:

@@ -225,7 +225,7 @@ def _model(
     outputs = _outputs(g, results, wanted, names)
     inputs = [_info(n, t, sizes.get(i, {})) for i, (n, t) in enumerate(zip(names, captured.inputs, strict=True))]
     shown = [_info(n, r.value, named_axes(n, axes.get(n))) for n, r in zip(outputs, results, strict=True)]
-    used = {name for node in g.nodes for name in node.input}
+    used = g.used_names()
     kept = [proto for name, proto in g.constants.items() if name in used]
     graph = onnx.helper.make_graph(g.nodes, "main_graph", inputs, shown, kept)
     opsets = [onnx.helper.make_opsetid("", opset)]

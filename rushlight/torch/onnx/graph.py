@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import ops
@@ -166,6 +166,37 @@ class Builder:
     def emit(self, kind: str, *inputs: str, **attributes: Any) -> str:
         """Add a node with one result; its name."""
         return self.several(kind, inputs, 1, **attributes)[0]
+
+    def body(self, values: Sequence[tuple[str, dtypes.dtype]], make: Callable, kinds: Sequence[dtypes.dtype]) -> Any:
+        """A graph of its own for a node such as Scan: `make(*names)` adds its nodes for values of the given names and
+        dtypes, and gives its results, of the dtypes `kinds`. Constants that it needs are those of the whole graph.
+        """
+        from onnx import helper
+
+        outer, self.nodes = self.nodes, []
+        try:
+            inputs = [self.unique(name) for name, _ in values]
+            results = [self.emit("Identity", name) for name in make(*inputs)]
+            taken = [
+                helper.make_tensor_value_info(n, onnx_type(kind), None)
+                for n, (_, kind) in zip(inputs, values, strict=True)
+            ]
+            given = [
+                helper.make_tensor_value_info(n, onnx_type(kind), None) for n, kind in zip(results, kinds, strict=True)
+            ]
+            return helper.make_graph(self.nodes, self.unique("body"), taken, given)
+        finally:
+            self.nodes = outer
+
+    def used_names(self) -> set[str]:
+        """The names that nodes read, those inside of nodes among them."""
+        found: set[str] = set()
+        graphs = [self.nodes]
+        while graphs:
+            for node in graphs.pop():
+                found.update(node.input)
+                graphs += [a.g.node for a in node.attribute if a.HasField("g")]
+        return found
 
     # ---------------------------------------------------------------------------------------- constants
 

@@ -1,7 +1,8 @@
 """From a graph of torch's operators to one of ONNX's: each node runs for the example and is translated by its row.
 
 What depends on no input is computed here and becomes a constant. A write into a tensor is the operator without the
-write, whose result takes the tensor's place; one into a view takes its place in the tensor that it is a view of.
+write, whose result takes the tensor's place; one into a view takes its place in the tensor that it is a view of, and
+other views of that are read again.
 """
 
 from __future__ import annotations
@@ -10,21 +11,22 @@ from typing import Any
 
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor
-from ...ops import cat, full_like, select_scatter, slice_scatter
+from ...ops import cat, full_like
 from ..jit.ir.graph import Graph, Node, Value
 from ..jit.ir.interpreter import _CONTAINERS
 from ..jit.ir.literals import number_of
 from ..jit.ir.running import runner
 from ..jit.ir.schemas import named
-from .graph import UNKNOWN, Builder, CannotExport, Item, example, plain, plain_other
+from .graph import UNKNOWN, Builder, CannotExport, Item, example, plain_other
 from .rows import ROWS, ROWS_OF_NUMBERS
+from .writes import VIEWS, View, share_memory, viewed
 
 __all__ = ["Walker"]
 
-_VIEWS = {"slice": slice_scatter, "select": select_scatter}
 _READS = {"aten::Int", "aten::Float", "aten::Bool", "aten::ScalarImplicit", "aten::IntImplicit", "aten::FloatImplicit"}
 _SIZES = {"size", "numel", "dim"}
-_COUNTING = {"nonzero", "masked_select"}  # elements decide how long the result is
+_COUNTING = {"nonzero", "masked_select", "bincount"}  # elements decide how long the result is
+_PUTTING = {"index_put", "masked_scatter", "put"}  # elements decide how many values are taken
 DRAWS = {
     "bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
     "randperm", "rrelu",
@@ -39,7 +41,9 @@ class Walker:
         self.builder, self.graph = builder, graph
         self.items: dict[Value, Item] = {}
         self.modules: dict[Value, tuple[Any, str]] = {graph.inputs[0]: (module, "")}
-        self.views: dict[Value, tuple[Value, Node]] = {}
+        self.views: dict[Value, View] = {}
+        self.stale: set[Value] = set()  # views of what was written since they were read
+        self.tensors: dict[int, Value] = {}  # parameters and buffers by their identity
         self.last_use = {v: i for i, node in enumerate(graph.nodes) for v in node.inputs}
         self.last_use |= dict.fromkeys(graph.outputs, len(graph.nodes))
 
@@ -49,10 +53,13 @@ class Walker:
         for i, node in enumerate(self.graph.nodes):
             try:
                 self.builder.place = node.place
+                for value in node.inputs:
+                    self._refresh(value)
                 self._node(node, i)
             except CannotExport as error:
                 name = node.kind.removeprefix("aten::")
                 raise CannotExport(f"{node.place}: {name}() has no ONNX form here: {error}") from None
+        self._refresh(self.graph.outputs[0])
         result = self.items[self.graph.outputs[0]]
         return list(result.value) if isinstance(result.value, (tuple, list)) else [result]
 
@@ -69,8 +76,11 @@ class Walker:
         elif node.kind in ("prim::TupleUnpack", "prim::ListUnpack"):
             whole = self.items[node.inputs[0]].value
             parts = [part if isinstance(part, Item) else Item(part) for part in whole]
-            for value, part in zip(node.outputs, parts, strict=True):
+            cut = self.views.get(node.inputs[0])
+            for i, (value, part) in enumerate(zip(node.outputs, parts, strict=True)):
                 self.items[value] = part
+                if cut is not None:
+                    self.views[value] = View(cut.parent, cut.node, i)
         elif node.kind == "prim::NumToTensor" or node.kind in _READS:
             self._number(node)
         elif node.schema is None:
@@ -79,8 +89,14 @@ class Walker:
             self._write(node, place)
         else:
             self._set(node, self._operator(node, node.schema, [self.items[v] for v in node.inputs]))
-            if node.schema.name in _VIEWS:
-                self.views[node.outputs[0]] = (node.inputs[0], node)
+            if node.schema.name in VIEWS and len(node.outputs) == 1 and self._is_view(node):
+                self.views[node.outputs[0]] = View(node.inputs[0], node)
+
+    def _is_view(self, node: Node) -> bool:
+        """Whether a result shows the memory of the first input: some operators copy where they have to."""
+        whole, found = self.items[node.inputs[0]].value, example(self.items[node.outputs[0]])
+        first = found[0] if isinstance(found, (list, tuple)) and found else found
+        return isinstance(whole, Tensor) and isinstance(first, Tensor) and share_memory(whole, first)
 
     def _set(self, node: Node, item: Item) -> None:
         parts = [item] if len(node.outputs) == 1 else item.value
@@ -92,7 +108,13 @@ class Walker:
         found = getattr(owner, name)
         path = f"{path}.{name}" if path else name
         if isinstance(found, Tensor):
-            self._set(node, Item(found, label=path.removeprefix("model.")))
+            known = self.tensors.setdefault(id(found), node.outputs[0])
+            if known is node.outputs[0]:
+                self._set(node, Item(found, label=path.removeprefix("model.")))
+            else:
+                self._refresh(known)
+                self._set(node, self.items[known])
+                self.views[node.outputs[0]] = View(known, node)
         else:
             self.modules[node.outputs[0]] = (found, path)
 
@@ -155,16 +177,27 @@ class Walker:
             made = self._operator(node, plain_schema, items)
             if made.value.dtype is not items[0].value.dtype:
                 made = self._copied(items[0], made)
-        self._refuse_other_views(target, items[0].value, place)
-        self._set(node, made)
-        self._replace(target, made)
+        self._refuse_unknown_views(target, place)
+        if made.value.shape != items[0].value.shape:
+            self._reshape(target, made, place)
+        else:
+            self._replace(target, made)
+        self._set(node, self.items[target])
+        self.views[node.outputs[0]] = View(target, node)
+
+    def _reshape(self, target: Value, made: Item, place: int) -> None:
+        """A tensor gets another shape, which no other value sees."""
+        later = [v for v in self.views if self.last_use.get(v, -1) > place and target in self._chain(v)[1:]]
+        if target in self.views or later:
+            raise CannotExport("it changes the shape of a tensor of which there are views")
+        self.items[target] = made
 
     def _copied(self, target: Item, source: Item) -> Item:
         """What a tensor holds after `source` was written into it."""
         value = source.value if isinstance(source.value, Tensor) else example(source)
         if not isinstance(value, Tensor):
             raise CannotExport("a number is written into a tensor")
-        fresh = value.to(target.value.dtype).expand(target.value.shape)
+        fresh = value.to(target.value.dtype).expand(target.value.shape).clone()
         if source.is_constant and target.fixes_shape:
             return Item(fresh)
         name = self.builder.name(source, target.value.dtype)
@@ -187,65 +220,65 @@ class Walker:
         return Item(value, name).follows(target, number, other=other)
 
     def _replace(self, target: Value, made: Item) -> None:
-        """Let `made` be what the value holds, and what it is a view of."""
-        self.items[target] = made
-        if target not in self.views:
-            return
-        parent, node = self.views[target]
-        whole, options = self.items[parent], [self.items[v] for v in node.inputs[1:]]
-        if not all(option.is_constant for option in options):
-            raise CannotExport("it writes into a slice whose place depends on the inputs")
-        dim, *place = map(plain, options)
-        value = _VIEWS[node.schema.name](whole.value, made.value, dim, *place)
-        if whole.is_constant and made.is_constant:
-            return self._replace(parent, Item(value))
-        other = UNKNOWN
-        if whole.other is not UNKNOWN and made.other is not UNKNOWN:
-            other = _VIEWS[node.schema.name](whole.other, made.other, dim, *place)
-        g, single = self.builder, node.schema.name == "select"
-        first, rest = self._bounds(whole, dim, slice(place[0], place[0] + 1 or None) if single else slice(*place))
-        middle, source, axis = g.name(made, whole.value.dtype), g.name(whole), g.constant([dim])
-        parts = [g.emit("Unsqueeze", middle, axis) if single else middle]
-        if first:
-            parts.insert(0, g.emit("Slice", source, g.constant([0]), g.constant([first]), axis))
-        if rest is not None:
-            parts.append(g.emit("Slice", source, rest, g.constant([2**62]), axis))
-        name = g.emit("Concat", *parts, axis=dim)
-        return self._replace(parent, Item(value, name).follows(whole, made, other=other))
+        """Let `made` be what the value holds, and what it is a view of; other views of that are read again when used."""
+        chain = self._chain(target)
+        self.stale |= {v for v in self.views if v not in chain and self._chain(v)[-1] is chain[-1]}
+        for value in chain[:-1]:
+            self.items[value] = made
+            made = self._whole_with(self.views[value], made)
+        self.items[chain[-1]] = made
+        for value in reversed(chain[:-1]):  # the same memory, which a later write is told by
+            view = self.views[value]
+            self.items[value].value = view.read(*map(example, self._inputs_of(view)))
 
-    def _bounds(self, whole: Item, dim: int, part: slice) -> tuple[int, str | None]:
-        """Where a written slice begins, and the name of where the rest begins (None: no rest), for every size of `dim`."""
-        if part.step not in (None, 1):
-            raise CannotExport("it writes into a slice with a step")
-        g, start, end = self.builder, part.start or 0, part.stop
-        if whole.fixes(dim):
-            size = whole.value.shape[dim]
-            start, end, _ = slice(start, end).indices(size)
-            end = None if max(start, end) >= size else end
-        if end is None or end >= 2**62:
-            return start, None
-        if (start < 0) == (end < 0):
-            return start, g.constant([max(start, end)])
-        below, above = sorted((start, end))
-        return start, g.emit("Max", g.emit("Add", g.size_of(whole, dim), g.constant([below])), g.constant([above]))
+    def _chain(self, value: Value) -> list[Value]:
+        """A value, what it is a view of, and so on."""
+        chain = [value]
+        while chain[-1] in self.views:
+            chain.append(self.views[chain[-1]].parent)
+        return chain
 
-    def _refuse_other_views(self, target: Value, memory: Tensor, place: int) -> None:
-        """Raise where another value that is read later shows the memory that is written."""
-        through = {target}
-        while target in self.views:
-            target = self.views[target][0]
-            through.add(target)
-        address = memory.untyped_storage().data_ptr()
+    def _inputs_of(self, view: View) -> list[Item]:
+        """The tensor that it is a view of, and the options."""
+        options = [] if view.is_alias else view.node.inputs[1:]
+        return [self.items[v] for v in (view.parent, *options)]
+
+    def _whole_with(self, view: View, part: Item) -> Item:
+        """What a tensor holds after `part` was written into a view of it."""
+        given = whole, *options = self._inputs_of(view)
+        value = viewed(view.read, part.value, *map(example, given))
+        if part.is_constant and all(item.is_constant for item in given):
+            return Item(value)
+        others = [plain_other(item) for item in (part, *given)]
+        other = UNKNOWN if any(o is UNKNOWN for o in others) else viewed(view.read, *others)
+        name = VIEWS[view.name](self.builder, whole, part, options, view.one)
+        return Item(value, name).follows(part, *given, other=other)
+
+    def _refuse_unknown_views(self, target: Value, place: int) -> None:
+        """Raise where a value that is read later shows the memory that is written, and it is not known how."""
+        root, memory = self._chain(target)[-1], self.items[target].value
         for value, item in self.items.items():
             if (
-                value not in through
-                and self.last_use.get(value, -1) > place
+                self.last_use.get(value, -1) > place
                 and isinstance(item.value, Tensor)
+                and self._chain(value)[-1] is not root
                 and item.value.numel()
-                and item.value.untyped_storage().data_ptr() == address
-                and item is not self.items[target]
+                and share_memory(item.value, memory)
             ):
                 raise CannotExport("it writes into memory that another tensor, which is used later, shows")
+
+    def _refresh(self, value: Value) -> None:
+        """Read a view again where what it shows was written."""
+        if value not in self.stale:
+            return
+        self.stale.discard(value)
+        view = self.views[value]
+        self._refresh(view.parent)
+        if view.is_alias:
+            self.items[value] = self.items[view.parent]
+            return
+        item = self._operator(view.node, view.node.schema, self._inputs_of(view))
+        self.items[value] = item if view.one is None else item.value[view.one]
 
 
 def _complete(made: Item, other: Any, items: list[Item]) -> None:
@@ -280,6 +313,8 @@ def _for_other_sizes(schema: Any, value: Any, items: list[Item]) -> Any:
         try:
             found = runner(schema)(*others)
         except Exception as error:
+            if schema.name in _PUTTING and any(item.depends_on_data for item in items[1:]):
+                return others[0].clone()  # as many values as places, where one more is assumed of each
             raise CannotExport(f"it holds for the sizes of the example alone: {error}") from None
     return _longer(found) if _counts_elements(schema, items) else found
 

@@ -12,7 +12,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+from ....core.dispatch.op import OPS
+from ....core.tensor.tensor import Tensor
 from ....nn import functional as F
+from ....nn.reduction import legacy_reduction
 from ....ops.linalg import linalg
 from ....ops.signal import fft
 from .binding import Call, complete
@@ -73,7 +76,6 @@ triplet_margin_loss    triplet_margin_loss
 unfold                 im2col
 """
 
-_LEGACY = ("size_average", "reduce", "max_norm")  # arguments that have to be None: they make the function another one
 _WITHOUT_EFFECT = ("_stacklevel", "norm_type", "inplace")
 REDUCTIONS = ("none", "mean", "sum")
 
@@ -98,6 +100,9 @@ def by_function() -> dict[Callable, list[Rule]]:
     found: dict[Callable, list[Rule]] = {}
     for rule in _rules():
         found.setdefault(getattr(F, rule.function), []).append(rule)
+        reduces = "reduction" in inspect.signature(getattr(F, rule.function)).parameters
+        if reduces and rule.function in OPS:  # what the function calls, which is not torch's function of that name
+            found.setdefault(OPS[rule.function], []).append(rule)
     return found
 
 
@@ -110,12 +115,14 @@ def by_operator() -> dict[str, Rule]:
     return found
 
 
-def call_of(rule: Rule, args: tuple, kwargs: dict[str, Any]) -> Call | None:
-    """A call of the function as one of the operator; None where the operator cannot do it."""
-    given = inspect.signature(getattr(F, rule.function)).bind(*args, **kwargs)
+def call_of(rule: Rule, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Call | None:
+    """A call of the function, or of what it calls, as one of the operator; None where the operator cannot do it."""
+    given = inspect.signature(func).bind(*args, **kwargs)
     given.apply_defaults()
     left = dict(given.arguments)
-    if any(left.pop(name, None) is not None for name in _LEGACY):
+    if "size_average" in left:
+        left["reduction"] = legacy_reduction(left.pop("size_average"), left.pop("reduce"), left["reduction"])
+    if left.get("reduction", "mean") not in (*REDUCTIONS, 0, 1, 2) or left.pop("max_norm", None) is not None:
         return None
     name, _, overload = rule.operator.partition(".")
     schema = named(name + ("_" if left.get("inplace") else ""), overload)
@@ -126,6 +133,8 @@ def call_of(rule: Rule, args: tuple, kwargs: dict[str, Any]) -> Call | None:
             values[p.name] = _theirs(rule, p.name, left.pop(source), values)
     if any(v is not None for k, v in left.items() if k not in _WITHOUT_EFFECT):
         return None
+    if any(p.type.startswith("int[") and isinstance(values.get(p.name), Tensor) for p in schema.parameters):
+        return None  # another overload takes a tensor
     return complete(schema, values)
 
 
@@ -134,7 +143,7 @@ _BACK = {"self": "input"}
 
 def _theirs(rule: Rule, name: str, value: Any, before: dict[str, Any]) -> Any:
     if name == "reduction":
-        return REDUCTIONS.index(value)
+        return REDUCTIONS.index(value) if isinstance(value, str) else value
     if rule.function == "embedding" and name == "padding_idx":
         return -1 if value is None else value if value >= 0 else before["weight"]._array.shape[0] + value
     return value

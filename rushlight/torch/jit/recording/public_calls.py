@@ -50,7 +50,8 @@ WRITTEN_IN_PYTHON = frozenset((
     "multi_head_attention_forward", "softsign", "tanhshrink", "softmin", "normalize", "norm", "local_response_norm",
     "lp_pool1d", "lp_pool2d", "lp_pool3d", "gaussian_nll_loss", "multilabel_soft_margin_loss",
     "triplet_margin_with_distance_loss", "upsample_nearest", "upsample_bilinear", "type", "softmax",
-    "log_softmax", "special.softmax", "special.log_softmax", "embedding", "linalg_norm",
+    "log_softmax", "special.softmax", "special.log_softmax", "embedding", "linalg_norm", "kl_div", "mse_loss", "l1_loss",
+    "huber_loss",
 ))  # fmt: skip
 
 
@@ -107,7 +108,7 @@ def _plain_call(func: Callable, name: str, args: tuple, kwargs: dict[str, Any]) 
         return bind(_PROPERTIES[name], args, kwargs) if name in _PROPERTIES else None
     rules = functional_rules.by_function().get(func)
     for rule in rules or ():
-        call = functional_rules.call_of(rule, args, kwargs)
+        call = functional_rules.call_of(rule, func, args, kwargs)
         if call is not None:
             return call
     in_namespace = _of_namespaces().get(func)

@@ -4,9 +4,20 @@ A row is called with the builder, the result for the example, and an `Item` for 
 It gives the name of its result, a list of names for several, or an item. CannotExport says which option has no form.
 """
 
-from . import layers, pointwise, recurrent, reductions, shapes
+from . import layers, losses, pointwise, recurrent, reductions, scans, searching, shapes
 
 __all__ = ["ROWS", "ROWS_OF_NUMBERS"]
 
-ROWS = pointwise.ROWS | reductions.ROWS | shapes.ROWS | layers.ROWS | recurrent.ROWS
+_NAMES = {
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
+    "arctanh": "atanh", "clip": "clamp", "concatenate": "cat", "fix": "trunc", "ger": "outer", "greater": "gt",
+    "greater_equal": "ge", "less": "lt", "less_equal": "le", "moveaxis": "movedim", "negative": "neg", "not_equal": "ne",
+    "row_stack": "vstack", "swapdims": "transpose", "argwhere": "nonzero",
+}  # fmt: skip
+
+ROWS = (
+    pointwise.ROWS | reductions.ROWS | shapes.ROWS | layers.ROWS | losses.ROWS | recurrent.ROWS | scans.ROWS
+    | searching.ROWS
+)  # fmt: skip
+ROWS |= {name: ROWS[usual] for name, usual in _NAMES.items()}
 ROWS_OF_NUMBERS = shapes.ROWS_OF_NUMBERS  # of operators whose result is a number

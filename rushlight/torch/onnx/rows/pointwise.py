@@ -8,6 +8,7 @@ from typing import Any
 
 from .... import ops
 from ....core.tensor import dtype as dtypes
+from ....core.tensor.layout import finfo
 from ....core.tensor.tensor import Tensor
 from ..graph import Builder, CannotExport, Item, plain
 
@@ -321,6 +322,121 @@ def atan2(g: Builder, out: Tensor, y: Item, x: Item) -> str:
     return g.emit("Where", origin, zero, angle)
 
 
+def log_of_sum(g: Builder, kind: dtypes.dtype, a: str, b: str) -> str:
+    """log(exp(a) + exp(b)); where both are the same infinity, that."""
+    far = g.emit("Exp", g.emit("Neg", g.emit("Abs", g.emit("Sub", a, b))))
+    total = g.emit("Add", g.emit("Max", a, b), g.emit("Log", g.emit("Add", far, g.constant(1.0, kind))))
+    return g.emit("Where", g.emit("And", g.emit("Equal", a, b), g.emit("IsInf", a)), a, total)
+
+
+def logaddexp(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+    return log_of_sum(g, out.dtype, g.name(x, out.dtype), g.name(y, out.dtype))
+
+
+def logaddexp2(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+    scale = g.constant(math.log(2), out.dtype)
+    a, b = (g.emit("Mul", g.name(item, out.dtype), scale) for item in (x, y))
+    return g.emit("Div", log_of_sum(g, out.dtype, a, b), scale)
+
+
+def nan_to_num(g: Builder, out: Tensor, x: Item, nan: Item, above: Item, below: Item) -> str:
+    name, limits = g.name(x), finfo(out.dtype) if out.dtype.is_floating_point else None
+    if limits is None:
+        return name
+    for found, item, default in (
+        (g.emit("IsNaN", name), nan, 0.0),
+        (g.emit("IsInf", name, detect_negative=0), above, limits.max),
+        (g.emit("IsInf", name, detect_positive=0), below, limits.min),
+    ):
+        value = default if plain(item) is None else plain(item)
+        name = g.emit("Where", found, g.constant(value, out.dtype), name)
+    return name
+
+
+def one_infinity(other: str) -> Callable:
+    """A row of `isposinf` and `isneginf`."""
+    return lambda g, out, x: g.emit("IsInf", g.name(x), **{f"detect_{other}": 0})
+
+
+def number_of_two(kind: str) -> Callable:
+    """A row of `fmax` and `fmin`: of a number and NaN, the number."""
+
+    def row(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+        a, b = g.name(x, out.dtype), g.name(y, out.dtype)
+        name = g.emit(kind, a, b)
+        if not out.dtype.is_floating_point:
+            return name
+        return g.emit("Where", g.emit("IsNaN", a), b, g.emit("Where", g.emit("IsNaN", b), a, name))
+
+    return row
+
+
+def heaviside(g: Builder, out: Tensor, x: Item, values: Item) -> str:
+    name, zero = g.name(x), g.constant(0, out.dtype)
+    step = g.cast(g.emit("Greater", name, zero), out.dtype)
+    if out.dtype.is_floating_point:
+        step = g.emit("Where", g.emit("IsNaN", name), zero, step)
+    return g.emit("Where", g.emit("Equal", name, zero), g.name(values), step)
+
+
+def hypot(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+    """The larger size times the root of 1 + (smaller / larger)^2, which does not overflow."""
+    a, b = (g.emit("Abs", g.name(item, out.dtype)) for item in (x, y))
+    most, least, one = g.emit("Max", a, b), g.emit("Min", a, b), g.constant(1.0, out.dtype)
+    share = g.emit("Div", least, g.emit("Where", g.emit("Equal", most, g.constant(0.0, out.dtype)), one, most))
+    length = g.emit("Mul", most, g.emit("Sqrt", g.emit("Add", one, square_of(g, share))))
+    return g.emit(
+        "Where", g.emit("Or", g.emit("IsInf", a), g.emit("IsInf", b)), g.constant(math.inf, out.dtype), length
+    )
+
+
+def square_of(g: Builder, name: str) -> str:
+    """A name times itself."""
+    return g.emit("Mul", name, name)
+
+
+def scaled_by(factor: float) -> Callable:
+    """A row of `deg2rad` and `rad2deg`."""
+    return lambda g, out, x: g.emit("Mul", g.name(x, out.dtype), g.constant(factor, out.dtype))
+
+
+def xlogy(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+    """x log(y), and 0 where x is 0, unless y is NaN."""
+    a, b = g.name(x, out.dtype), g.name(y, out.dtype)
+    zero = g.constant(0.0, out.dtype)
+    nothing = g.emit("And", g.emit("Equal", a, zero), g.emit("Not", g.emit("IsNaN", b)))
+    return g.emit("Where", nothing, zero, g.emit("Mul", a, g.emit("Log", b)))
+
+
+def sinc(g: Builder, out: Tensor, x: Item) -> str:
+    angle, zero, one = g.emit("Mul", g.name(x, out.dtype), g.constant(math.pi, out.dtype)), 0.0, 1.0
+    at_zero = g.emit("Equal", angle, g.constant(zero, out.dtype))
+    safe = g.emit("Where", at_zero, g.constant(one, out.dtype), angle)
+    return g.emit("Where", at_zero, g.constant(one, out.dtype), g.emit("Div", g.emit("Sin", safe), safe))
+
+
+def copysign(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+    """1 / -0 is -inf, which tells the sign of a zero; of a NaN there is none in ONNX."""
+    size, sign = g.emit("Abs", g.name(x, out.dtype)), g.name(y, out.dtype)
+    zero = g.constant(0.0, out.dtype)
+    from_zero = g.emit("Less", g.emit("Div", g.constant(1.0, out.dtype), sign), zero)
+    negative = g.emit("Or", g.emit("And", g.emit("Equal", sign, zero), from_zero), g.emit("Less", sign, zero))
+    return g.emit("Where", negative, g.emit("Neg", size), size)
+
+
+def shifted(direction: str) -> Callable:
+    """A row of shifts of bits: times or by a power of two, rounded down, as ONNX shifts unsigned integers alone."""
+
+    def row(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+        power = g.cast(g.emit("Pow", g.constant(2.0, dtypes.float64), g.name(y, dtypes.float64)), out.dtype)
+        name = g.name(x, out.dtype)
+        if direction == "LEFT":
+            return g.emit("Mul", name, power)
+        return g.emit("Div", g.emit("Sub", name, g.emit("Mod", name, power)), power)
+
+    return row
+
+
 ROWS: dict[str, Callable] = {
     **{name: same(kind) for name, kind in {
         "abs": "Abs", "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh",
@@ -348,5 +464,10 @@ ROWS: dict[str, Callable] = {
     "round": round_, "fmod": fmod, "threshold": threshold, "softshrink": shrink(True), "hardshrink": shrink(False),
     "logit": logit, "erfc": erfc, "exp2": exp2, "frac": frac, "isfinite": isfinite, "atan2": atan2, "arctan2": atan2,
     "_to_copy": to_type, "dropout": dropout, "feature_dropout": dropout, "alpha_dropout": dropout,
-    "feature_alpha_dropout": dropout,
+    "feature_alpha_dropout": dropout, "logaddexp": logaddexp, "logaddexp2": logaddexp2, "nan_to_num": nan_to_num,
+    "isposinf": one_infinity("negative"), "isneginf": one_infinity("positive"), "fmax": number_of_two("Max"),
+    "fmin": number_of_two("Min"), "heaviside": heaviside, "hypot": hypot, "deg2rad": scaled_by(math.pi / 180),
+    "rad2deg": scaled_by(180 / math.pi), "xlogy": xlogy, "sinc": sinc, "copysign": copysign,
+    "__lshift__": shifted("LEFT"), "bitwise_left_shift": shifted("LEFT"), "__rshift__": shifted("RIGHT"),
+    "bitwise_right_shift": shifted("RIGHT"),
 }  # fmt: skip

@@ -70,9 +70,28 @@ def _layer(kind: str, activation: str, g: Builder, name: str, own: list, starts:
     return g.several(kind, [name, w, r, b, "", *starts], 1 + len(starts), **options)
 
 
+def cell(kind: str, activation: str, g: Builder, out: Any, x: Item, state: Item, *weights: Item) -> Any:
+    """A row of `lstm_cell`, `gru_cell`, `rnn_tanh_cell` and `rnn_relu_cell`: a layer for one step."""
+    if not all(w.is_constant for w in weights):
+        raise CannotExport("weights that depend on the inputs")
+    params = [w.value for w in weights if w.value is not None]
+    if len(params) not in (2, 4) or x.value.ndim != 2:
+        raise CannotExport("one bias of two, or one example without a batch")
+    states, front = list(state.value) if kind == "LSTM" else [state], g.constant([0])
+    starts = [g.emit("Unsqueeze", g.name(s), front) for s in states]
+    name = g.emit("Unsqueeze", g.name(x), front)
+    made = _layer(kind, activation, g, name, [params], starts, params[1].shape[1])[1:]
+    made = [g.emit("Squeeze", part, front) for part in made]
+    return made if kind == "LSTM" else made[0]
+
+
 ROWS: dict[str, Callable] = {
     "lstm": partial(recurrent, "LSTM", ""),
     "gru": partial(recurrent, "GRU", ""),
     "rnn_tanh": partial(recurrent, "RNN", "Tanh"),
     "rnn_relu": partial(recurrent, "RNN", "Relu"),
+    "lstm_cell": partial(cell, "LSTM", ""),
+    "gru_cell": partial(cell, "GRU", ""),
+    "rnn_tanh_cell": partial(cell, "RNN", "Tanh"),
+    "rnn_relu_cell": partial(cell, "RNN", "Relu"),
 }

@@ -187,6 +187,21 @@ def logsumexp(g: Builder, out: Tensor, x: Item, dim: Item, keep: Item) -> str:
     return _reduced(g, "ReduceLogSumExp", g.name(x, out.dtype), _dims(dim), plain(keep))
 
 
+def aminmax(g: Builder, out: Any, x: Item, dim: Item, keep: Item) -> list[str]:
+    return [_reduced(g, f"Reduce{kind}", g.name(x), _dims(dim), plain(keep)) for kind in ("Min", "Max")]
+
+
+def count_nonzero(g: Builder, out: Tensor, x: Item, dim: Item | None = None) -> str:
+    return _reduced(g, "ReduceSum", g.cast(g.name(x, dtypes.bool_), dtypes.int64), _dims(dim), False)
+
+
+def nansum(g: Builder, out: Tensor, x: Item, dim: Item, keep: Item, dtype: Item) -> str:
+    name = g.name(x, out.dtype)
+    if out.dtype.is_floating_point:
+        name = g.emit("Where", g.emit("IsNaN", name), g.constant(0.0, out.dtype), name)
+    return _reduced(g, "ReduceSum", name, _dims(dim), plain(keep))
+
+
 ROWS: dict[str, Callable] = {
     "sum": reduction("ReduceSum"), "mean": reduction("ReduceMean"), "prod": reduction("ReduceProd"),
     "max": extreme("Max", "ArgMax"), "min": extreme("Min", "ArgMin"), "amax": amount("ReduceMax"), "amin": amount("ReduceMin"),
@@ -194,5 +209,5 @@ ROWS: dict[str, Callable] = {
     "kthvalue": kth_value, "median": median, "any": any_, "all": all_, "var": var, "std": std, "norm": norm,
     "linalg_vector_norm": norm, "cumsum": cumsum, "topk": topk, "sort": sort, "argsort": argsort, "logsumexp": logsumexp,
     "softmax": softmax("Softmax"), "_softmax": softmax("Softmax"), "log_softmax": softmax("LogSoftmax"),
-    "_log_softmax": softmax("LogSoftmax"),
+    "_log_softmax": softmax("LogSoftmax"), "aminmax": aminmax, "count_nonzero": count_nonzero, "nansum": nansum,
 }  # fmt: skip

@@ -180,10 +180,16 @@ def stacked(dim: int, least: int) -> Callable:
 
 
 def diagonal(g: Builder, out: Tensor, x: Item, offset: Item, dim1: Item, dim2: Item) -> str:
-    if plain(offset):
-        raise CannotExport("another diagonal than the main one")
-    n = x.value.ndim
+    n, moved = x.value.ndim, plain(offset)
     a, b = plain(dim1) % n, plain(dim2) % n
+    if moved:  # the main one of what is after the first columns, or rows
+        axis, first = g.constant([b if moved > 0 else a]), g.constant([abs(moved)])
+        cut = (
+            x.value.narrow(b, moved, x.value.shape[b] - moved)
+            if moved > 0
+            else x.value.narrow(a, -moved, x.value.shape[a] + moved)
+        )
+        x = Item(cut, g.emit("Slice", g.name(x), first, g.constant([_END]), axis))
     order = [*[d for d in range(n) if d not in (a, b)], a, b]
     name = g.emit("Transpose", g.name(x), perm=order)
     count = g.emit("Min", g.size_of(x, a), g.size_of(x, b))
@@ -328,24 +334,57 @@ def _written_along(g: Builder, x: Item, dim: Item, index: Item, values: str, sha
 
 
 def index_put(g: Builder, out: Tensor, x: Item, indices: Item, values: Item, accumulate: Item) -> str:
-    given = indices.value
+    """The indexed dimensions in front, ScatterND, and the dimensions back in their order."""
     kind = "add" if plain(accumulate) else None
-    if len(given) == 1 and given[0].value.dtype in (dtypes.bool_, dtypes.uint8):
-        return _masked_put(g, x, given[0], values, kind)
-    if any(item.value is None or item.value.dtype is dtypes.bool_ for item in given):
-        raise CannotExport("a write to indices with a mask or a whole dimension among them")
-    places = _tuples(g, given)
-    count = max(item.value.ndim for item in given)
-    lead = g.emit("Shape", places, start=0, end=count)
-    rest = _pieces(g, x, len(given), x.value.ndim)
-    shape = g.emit("Concat", lead, *rest, axis=0) if rest else lead
-    return g.emit("ScatterND", g.name(x), places, g.emit("Expand", g.name(values, out.dtype), shape), reduction=kind)
+    masks = [item for item in indices.value if item.value is not None]
+    if len(masks) == 1 and indices.value[0] is masks[0] and _is_mask(masks[0]) and _one_for_each(x, masks[0], values):
+        return _masked_put(g, x, masks[0], values, kind)
+    given = _without_masks(g, indices)
+    places, n = [at for at, _ in given], x.value.ndim
+    rest = [d for d in range(n) if d not in places]
+    tuples, wide = _tuples(g, [item for _, item in given]), max(item.value.ndim for _, item in given)
+    before = places[0] if places == list(range(places[0], places[0] + len(places))) else 0
+    sizes = [g.size_of(x, d) for d in rest]
+    sizes.insert(before, g.emit("Shape", tuples, start=0, end=wide))
+    shape = sizes[0] if len(sizes) == 1 else g.emit("Concat", *sizes, axis=0)
+    written = g.emit("Expand", g.name(values, out.dtype), shape)
+    if before:
+        order = [*range(before, before + wide), *range(before), *range(before + wide, wide + len(rest))]
+        written = g.emit("Transpose", written, perm=order)
+    order = [*places, *rest]
+    if order == list(range(n)):
+        return g.emit("ScatterND", g.name(x), tuples, written, reduction=kind)
+    name = g.emit("ScatterND", g.emit("Transpose", g.name(x), perm=order), tuples, written, reduction=kind)
+    return g.emit("Transpose", name, perm=sorted(range(n), key=order.__getitem__))
+
+
+def _is_mask(item: Item) -> bool:
+    return item.value.dtype in (dtypes.bool_, dtypes.uint8)
+
+
+def _without_masks(g: Builder, indices: Item) -> list[tuple[int, Item]]:
+    """Indices with their dimensions; a mask is an index for each of its dimensions, the places where it holds."""
+    found, at = [], 0
+    for item in indices.value:
+        if item.value is None or not _is_mask(item):
+            found += [] if item.value is None else [(at, item)]
+            at += 1
+            continue
+        holds = g.emit("NonZero", g.name(item, dtypes.bool_))
+        for d in range(item.value.ndim):
+            column = item.value.bool().nonzero()[:, d]
+            found.append((at + d, Item(column, g.emit("Gather", holds, g.constant(d), axis=0))))
+        at += item.value.ndim
+    return found
+
+
+def _one_for_each(x: Item, mask: Item, values: Item) -> bool:
+    """Whether each place of a mask gets the same values."""
+    return not values.value.ndim or values.value.shape == x.value.shape[mask.value.ndim :][-values.value.ndim :]
 
 
 def _masked_put(g: Builder, x: Item, mask: Item, values: Item, kind: str | None) -> str:
     """One value, or one for each place outside the mask's dimensions, where the mask holds."""
-    if values.value.ndim and values.value.shape != x.value.shape[mask.value.ndim :][-values.value.ndim :]:
-        raise CannotExport("a write of several values through a mask")
     name, own = g.name(mask, dtypes.bool_), g.name(values, x.value.dtype)
     if x.value.ndim > mask.value.ndim:
         name = g.emit("Unsqueeze", name, g.constant(list(range(mask.value.ndim, x.value.ndim))))
@@ -367,17 +406,13 @@ def index_select(g: Builder, out: Tensor, x: Item, dim: Item, index: Item) -> st
 
 
 def index(g: Builder, out: Tensor, x: Item, indices: Item) -> str:
-    given = [(i, item) for i, item in enumerate(indices.value) if item.value is not None]
+    if len(indices.value) == 1 and _is_mask(indices.value[0]):
+        mask = indices.value[0]
+        return g.emit("GatherND", g.name(x), nonzero(g, out, Item(mask.value, g.name(mask, dtypes.bool_))))
+    given = _without_masks(g, indices)
     if len(given) == 1:
         at, item = given[0]
-        if item.value.dtype in (dtypes.bool_, dtypes.uint8):
-            if at:
-                raise CannotExport("a mask that is not the first index")
-            places = g.emit("Transpose", g.emit("NonZero", g.name(item, dtypes.bool_)), perm=[1, 0])
-            return g.emit("GatherND", g.name(x), places)
         return g.emit("Gather", g.name(x), g.name(item, dtypes.int64), axis=at)
-    if any(item.value.dtype is dtypes.bool_ for _, item in given):
-        raise CannotExport("a mask among several indices")
     return _gathered(g, x, given)
 
 
@@ -511,7 +546,42 @@ def linspace(g: Builder, out: Tensor, start: Item, end: Item, steps: Item, *rest
 def eye(g: Builder, out: Tensor, n: Item, *rest: Item) -> str:
     m = rest[0] if len(rest) > 4 else n
     shape = g.emit("Concat", g.vector(n), g.vector(m), axis=0)
+    if out.dtype is dtypes.bool_:
+        return g.cast(g.emit("EyeLike", g.emit("Expand", g.constant(0), shape)), out.dtype)
     return g.emit("EyeLike", _full(g, out, shape, Item(0)))
+
+
+def diag_embed(g: Builder, out: Tensor, x: Item, offset: Item, dim1: Item, dim2: Item) -> str:
+    """Zeros where an identity matrix, moved by the offset, has none."""
+    n, moved = out.ndim, plain(offset)
+    size = g.emit("Add", g.size_of(x, -1), g.constant([abs(moved)]))
+    one = g.emit("EyeLike", g.emit("Expand", g.constant(0), g.emit("Concat", size, size, axis=0)), k=moved)
+    wide = g.emit(
+        "Unsqueeze", padded(g, x, _ends(max(-moved, 0), max(moved, 0)), "constant", Item(0)), g.constant([-1])
+    )
+    name = g.emit("Where", g.cast(one, dtypes.bool_), wide, g.constant(0, out.dtype))
+    order, at = list(range(n - 2)), sorted([(plain(dim1) % n, n - 2), (plain(dim2) % n, n - 1)])
+    for place, source in at:
+        order.insert(place, source)
+    return g.emit("Transpose", name, perm=order)
+
+
+def _ends(first: int, last: int) -> Item:
+    return Item([first, last])
+
+
+def ravel(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("Reshape", g.name(x), g.constant([-1]))
+
+
+def flipped(dim: int) -> Callable:
+    """A row of `flipud` and `fliplr`."""
+    return lambda g, out, x: flip(g, out, x, Item([dim]))
+
+
+def trace(g: Builder, out: Tensor, x: Item) -> str:
+    on = diagonal(g, out, x, Item(0), Item(0), Item(1))
+    return g.emit("ReduceSum", on if x.value.dtype is out.dtype else g.cast(on, out.dtype), keepdims=0)
 
 
 def constant_pad(g: Builder, out: Tensor, x: Item, pad: Item, value: Item) -> str:
@@ -594,7 +664,8 @@ ROWS: dict[str, Callable] = {
     "new_ones": new_filled(1), "new_empty": new_filled(0), "new_full": new_full, "fill": full_like, "zero": filled_like(0),
     "scatter_add": scatter_add, "scatter_reduce": scatter_reduce, "index_add": index_add, "index_copy": index_copy,
     "index_fill": index_fill, "index_put": index_put, "nonzero": nonzero, "masked_select": masked_select,
-    "take_along_dim": take_along, "linspace": linspace, "eye": eye,
+    "take_along_dim": take_along, "linspace": linspace, "eye": eye, "diag_embed": diag_embed,
+    "ravel": ravel, "flipud": flipped(0), "fliplr": flipped(1), "trace": trace, "data": itself,
     **{f"reflection_pad{n}d": padded_by("reflect") for n in (1, 2, 3)},
     **{f"replication_pad{n}d": padded_by("replicate") for n in (1, 2, 3)},
     "arange": arange, "constant_pad_nd": constant_pad, "pad": pad, "meshgrid": meshgrid, "size": size,
