@@ -142,3 +142,27 @@ def test_writes_that_are_refused():
     for case, message in ((unknown_view, "used later"), (another_shape, "changes the shape")):
         with pytest.raises(torch.onnx.OnnxExporterError, match=rf"test_writes.py:\d+.*{message}"):
             torch.onnx.export(Written(case), (torch.ones(2, 3),))
+
+
+class Copied(nn.Module):
+    """A view for one example, and a copy for more."""
+
+    def __init__(self, written):
+        super().__init__()
+        self.written = written
+
+    def forward(self, x):
+        y = x + 0
+        flat = y.transpose(0, 1).reshape(-1)
+        (y if self.written == "y" else flat).add_(1)
+        return y * 2 if self.written == "flat" else flat * 2
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_is_a_view_for_some_sizes(count):
+    x, changes = torch.ones(count, 3), ({0: "n"},)
+    for written in ("flat", "y"):
+        with pytest.raises(torch.onnx.OnnxExporterError, match="a view for some sizes and a copy for others"):
+            torch.onnx.export(Copied(written), (x,), dynamic_shapes=changes)
+    program = torch.onnx.export(Copied("flat alone"), (x,), dynamic_shapes=changes)
+    assert program(torch.ones(3, 3))[0].tolist() == [4.0] * 9

@@ -26,6 +26,12 @@ __all__ = ["Walker"]
 _READS = {"aten::Int", "aten::Float", "aten::Bool", "aten::ScalarImplicit", "aten::IntImplicit", "aten::FloatImplicit"}
 _SIZES = {"size", "numel", "dim"}
 _COUNTING = {"nonzero", "masked_select", "bincount"}  # elements decide how long the result is
+_COPYING = {
+    "reshape",
+    "reshape_as",
+    "flatten",
+    "contiguous",
+}  # where they have to: with a size of 1 they may not have to
 _PUTTING = {"index_put", "masked_scatter", "put"}  # elements decide how many values are taken
 DRAWS = {
     "bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
@@ -80,7 +86,7 @@ class Walker:
             for i, (value, part) in enumerate(zip(node.outputs, parts, strict=True)):
                 self.items[value] = part
                 if cut is not None:
-                    self.views[value] = View(cut.parent, cut.node, i)
+                    self.views[value] = cut._replace(one=i)
         elif node.kind == "prim::NumToTensor" or node.kind in _READS:
             self._number(node)
         elif node.schema is None:
@@ -89,14 +95,20 @@ class Walker:
             self._write(node, place)
         else:
             self._set(node, self._operator(node, node.schema, [self.items[v] for v in node.inputs]))
-            if node.schema.name in VIEWS and len(node.outputs) == 1 and self._is_view(node):
-                self.views[node.outputs[0]] = View(node.inputs[0], node)
+            if node.schema.name in VIEWS and len(node.outputs) == 1:
+                self._note_view(node)
 
-    def _is_view(self, node: Node) -> bool:
-        """Whether a result shows the memory of the first input: some operators copy where they have to."""
-        whole, found = self.items[node.inputs[0]].value, example(self.items[node.outputs[0]])
-        first = found[0] if isinstance(found, (list, tuple)) and found else found
-        return isinstance(whole, Tensor) and isinstance(first, Tensor) and share_memory(whole, first)
+    def _note_view(self, node: Node) -> None:
+        """Note a result that shows the memory of the first input; some operators copy, for some sizes or always."""
+        whole, part = self.items[node.inputs[0]], self.items[node.outputs[0]]
+        of_example = _shows(example(part), whole.value)
+        other = plain_other(part)
+        of_other = of_example if UNKNOWN in (whole.other, other) else _shows(other, whole.other)
+        sometimes = of_example != of_other or (
+            not of_example and node.schema.name in _COPYING and not whole.fixes_shape
+        )
+        if of_example or sometimes:
+            self.views[node.outputs[0]] = View(node.inputs[0], node, always=not sometimes)
 
     def _set(self, node: Node, item: Item) -> None:
         parts = [item] if len(node.outputs) == 1 else item.value
@@ -257,6 +269,13 @@ class Walker:
     def _refuse_unknown_views(self, target: Value, place: int) -> None:
         """Raise where a value that is read later shows the memory that is written, and it is not known how."""
         root, memory = self._chain(target)[-1], self.items[target].value
+        family = [v for v in self.items if self._chain(v)[-1] is root]
+        for value in [v for v in family if v in self.views and not self.views[v].always]:
+            written = value in self._chain(target)
+            others = [v for v in family if (value in self._chain(v)) != written]
+            if any(self.last_use.get(v, -1) > place for v in others):
+                name = self.views[value].name
+                raise CannotExport(f"{name}() gives a view for some sizes and a copy for others, and it is written")
         for value, item in self.items.items():
             if (
                 self.last_use.get(value, -1) > place
@@ -279,6 +298,12 @@ class Walker:
             return
         item = self._operator(view.node, view.node.schema, self._inputs_of(view))
         self.items[value] = item if view.one is None else item.value[view.one]
+
+
+def _shows(found: Any, whole: Any) -> bool:
+    """Whether a view, or the first of several, shows the memory of a tensor."""
+    first = found[0] if isinstance(found, (list, tuple)) and found else found
+    return isinstance(whole, Tensor) and isinstance(first, Tensor) and share_memory(first, whole)
 
 
 def _complete(made: Item, other: Any, items: list[Item]) -> None:

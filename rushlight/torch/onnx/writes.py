@@ -16,11 +16,15 @@ _END = 2**62
 
 
 class View(NamedTuple):
-    """A value that shows the memory of another one, `parent`, by a node; one: which of the parts that the node gives."""
+    """A value that shows the memory of another one, `parent`, by a node.
+
+    one: which of the parts that the node gives; always: whether it does so for all sizes that were tried.
+    """
 
     parent: Value
     node: Node
     one: int | None = None
+    always: bool = True
 
     @property
     def is_alias(self) -> bool:
