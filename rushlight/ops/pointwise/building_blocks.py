@@ -163,9 +163,9 @@ ANY = 1  # such a kernel of so many NumPy calls that one of few elements takes 5
 DEAR = (
     500_000  # elements that a kernel of 20 ns and more an element works on before it becomes a program (`jit_warmup`)
 )
-IN_STEPS: dict[str, Any] = {"jit_min_elements": ANY, "jit_warmup": DEAR}
+COMPUTE_BOUND: dict[str, Any] = {"jit_min_elements": ANY, "jit_warmup": DEAR}
 """Options of a kernel of many steps an element, each a NumPy call: 20 ns to 1 us an element, by a program a tenth."""
-IN_PASSES: dict[str, Any] = {"jit_min_elements": MANY, "jit_warmup": 40_000_000}
+MEMORY_BOUND: dict[str, Any] = {"jit_min_elements": MANY, "jit_warmup": 40_000_000}
 """Options of a kernel of one or two passes over memory, 0.3 to 1 ns an element: a program uses all cores."""
 LEAST_COUNTED = 1 << 12  # elements that a call counts for: fewer take such a kernel as long
 CHUNK = 16384  # elements: the temporaries of one chunk stay in the cache (2.1 times faster than whole arrays at 7.3 million)

@@ -13,7 +13,7 @@ from ...core.dispatch.scalars import exact, number_as, python_number, type_name
 from ...core.dispatch.slow_path import are_operands, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word
-from .building_blocks import F32, F64, IN_PASSES, conjugate, dense, in_order_of, widened
+from .building_blocks import F32, F64, MEMORY_BOUND, conjugate, dense, in_order_of, widened
 from .checks import guard, not_implemented
 from .fused_loops import LARGE, FusedLoop
 from .multiply_add import multiply_add
@@ -91,7 +91,7 @@ def _cast_for(x, number):
     return x if result is d else x.astype(result.numpy)
 
 
-@primitive(public=False, name="pow.scalar", node="PowBackward0", **IN_PASSES)
+@primitive(public=False, name="pow.scalar", node="PowBackward0", **MEMORY_BOUND)
 def _pow_scalar(input, /, exponent):
     d, exponent = input.dtype, python_number(exponent)
     if (d is not F32 and d is not F64) or type(exponent) is complex:

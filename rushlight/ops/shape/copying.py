@@ -29,7 +29,7 @@ from ...core.tensor.size import new_shape_from
 from ...core.tensor.storage import expose, storage_of, tick, user_line
 from ...core.tensor.tensor import Tensor, alias, constant, show_memory, wrap
 from ..creation.arguments import backend_like, check_rank, format_name
-from ..pointwise.building_blocks import IN_PASSES
+from ..pointwise.building_blocks import MEMORY_BOUND
 
 # ---------------------------------------------------------------------------------------------- copied
 
@@ -80,7 +80,7 @@ def contiguous(self, memory_format=None):
     return self if flags_of(self._array).c_contiguous else _clone(self, "C")
 
 
-@primitive(name="_to_copy", public=False, node="ToCopyBackward0", **IN_PASSES)
+@primitive(name="_to_copy", public=False, node="ToCopyBackward0", **MEMORY_BOUND)
 def _to_copy(input, /, dtype):
     new = dtype.numpy
     return _to_float8(castable(input, new), dtype) if dtype in dtypes.FLOAT8 else cast_like(input, new)

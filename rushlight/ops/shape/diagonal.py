@@ -7,12 +7,12 @@ import numpy as np
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
-from ..pointwise.building_blocks import IN_PASSES
+from ..pointwise.building_blocks import MEMORY_BOUND
 from .slicing import writable_diagonal
 from .view import flatten
 
 
-@primitive(method=True, inplace=True, out=True, **IN_PASSES)
+@primitive(method=True, inplace=True, out=True, **MEMORY_BOUND)
 def tril(input, /, diagonal=0):
     """The lower triangle of (a batch of) matrices, zeros elsewhere.
 
@@ -37,7 +37,7 @@ def _(g, diagonal):
     return g.tril(diagonal)
 
 
-@primitive(method=True, inplace=True, out=True, **IN_PASSES)
+@primitive(method=True, inplace=True, out=True, **MEMORY_BOUND)
 def triu(input, /, diagonal=0):
     """The upper triangle of (a batch of) matrices, zeros elsewhere.
 

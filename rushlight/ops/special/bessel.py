@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from ...core.dispatch.op import composite, unary
-from ..pointwise.building_blocks import IN_STEPS
+from ..pointwise.building_blocks import COMPUTE_BOUND
 from . import bessel_tables as tables
 from .modified_bessel import i0_of, i1_of
 from .series import chebyshev, in_double
@@ -224,6 +224,6 @@ for _kernel in (
     composite(name="special." + _kernel.__name__)(
         unary(
             "special_" + _kernel.__name__, _kernel, None, _kernel.__doc__ or "", method=False, inplace=False,
-            differentiable=False, **IN_STEPS,
+            differentiable=False, **COMPUTE_BOUND,
         )
     )  # fmt: skip

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from ...core.dispatch.op import unary
-from ..pointwise.building_blocks import F32, IN_STEPS, SOME, in_chunks, in_memory_order, pieced
+from ..pointwise.building_blocks import COMPUTE_BOUND, F32, SOME, in_chunks, in_memory_order, pieced
 from . import special_tables as tables
 from .series import chebyshev, in_double, polynomial
 
@@ -172,7 +172,7 @@ erfc = unary(
     >>> erfc(tensor([0.0, 3.0]))
     tensor([1.0000e+00, 2.2090e-05])
     """,
-    **IN_STEPS,
+    **COMPUTE_BOUND,
 )
 erfinv = unary(
     "erfinv",
@@ -183,7 +183,7 @@ erfinv = unary(
     >>> erfinv(tensor([0.0, 0.5, 1.0]))
     tensor([0.0000, 0.4769,    inf])
     """,
-    **IN_STEPS,
+    **COMPUTE_BOUND,
 )
 _erfcx = unary(
     "special_erfcx", erfcx_of, lambda g, x, out: g * (2 * x * out - _TWO_OVER_ROOT_PI), """exp(input^2) * erfc(input) of each element, without overflow.
@@ -192,7 +192,7 @@ _erfcx = unary(
     tensor([1.0000, 0.0188])
     """,
     method=False, inplace=False,
-    **IN_STEPS,
+    **COMPUTE_BOUND,
 )  # fmt: skip
 
 
@@ -242,7 +242,7 @@ _ndtr_op = unary(
     tensor([0.5000, 0.9750])
     """,
     method=False, inplace=False,
-    **IN_STEPS,
+    **COMPUTE_BOUND,
 )  # fmt: skip
 _log_ndtr_op = unary(
     "special_log_ndtr", _log_ndtr, lambda g, x: g / (_erfcx(x * -_ROOT_HALF) * math.sqrt(math.pi / 2)),
@@ -251,7 +251,7 @@ _log_ndtr_op = unary(
     >>> special.log_ndtr(tensor([0.0, -40.0]))
     tensor([-6.9315e-01, -8.0461e+02])
     """, method=False, inplace=False,
-    **IN_STEPS,
+    **COMPUTE_BOUND,
 )  # fmt: skip
 _ndtri_op = unary(
     "special_ndtri", _ndtri, lambda g, out: g * (_ROOT_TWO_PI * (0.5 * out * out).exp()),
@@ -260,5 +260,5 @@ _ndtri_op = unary(
     >>> special.ndtri(tensor([0.5, 0.975]))
     tensor([0.0000, 1.9600])
     """, method=False, inplace=False,
-    **IN_STEPS,
+    **COMPUTE_BOUND,
 )  # fmt: skip

@@ -12,7 +12,16 @@ from ...core.dispatch.scalars import python_number
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
-from ..pointwise.building_blocks import DEAR, F32, F64, IN_STEPS, SOME, in_memory_order, in_order_of, in_shared_order
+from ..pointwise.building_blocks import (
+    COMPUTE_BOUND,
+    DEAR,
+    F32,
+    F64,
+    SOME,
+    in_memory_order,
+    in_order_of,
+    in_shared_order,
+)
 from .series import as_float, in_double
 
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
@@ -128,7 +137,7 @@ digamma = unary(
     >>> digamma(tensor([1.0, 2.0]))
     tensor([-0.5772,  0.4228])
     """,
-    **IN_STEPS,
+    **COMPUTE_BOUND,
 )
 
 
@@ -175,7 +184,7 @@ def _from_zeta(x, n):
     return sign * math.gamma(n + 1.0) * _torchs_zeta(np.full(x.shape, n + 1.0), x)
 
 
-@primitive(public=False, name="polygamma", **IN_STEPS)
+@primitive(public=False, name="polygamma", **COMPUTE_BOUND)
 def _polygamma(input, /, n):
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...core.dispatch.op import unary
 from ...core.tensor.layout import finfo
-from ..pointwise.building_blocks import F32, IN_STEPS
+from ..pointwise.building_blocks import COMPUTE_BOUND, F32
 from ..pointwise.choice import where
 from . import special_tables as tables
 from .series import chebyshev, in_double
@@ -74,7 +74,7 @@ i0 = unary(
     >>> i0(tensor([0.0, 1.0]))
     tensor([1.0000, 1.2661])
     """,
-    **IN_STEPS,
+    **COMPUTE_BOUND,
 )
 _i0e = unary(
     "special_i0e",
@@ -87,7 +87,7 @@ _i0e = unary(
     """,
     method=False,
     inplace=False,
-    **IN_STEPS,
+    **COMPUTE_BOUND,
 )
 _i1 = unary(
     "special_i1", i1_of, lambda g, x, out: g * (i0(x) - _over(out, x)),
@@ -96,7 +96,7 @@ _i1 = unary(
     >>> special.i1(tensor([0.0, 1.0]))
     tensor([0.0000, 0.5652])
     """, method=False, inplace=False,
-    **IN_STEPS,
+    **COMPUTE_BOUND,
 )  # fmt: skip
 _i1e = unary(
     "special_i1e", i1e_of, lambda g, x, out: g * (_i0e(x) - out * x.sgn() - _over(out, x)),
@@ -105,5 +105,5 @@ _i1e = unary(
     >>> special.i1e(tensor([0.0, 100.0]))
     tensor([0.0000, 0.0397])
     """, method=False, inplace=False,
-    **IN_STEPS,
+    **COMPUTE_BOUND,
 )  # fmt: skip
