@@ -461,8 +461,8 @@ class MeshProtocol(Parser):
 
 def _join_alone(made):
     """Process 0 of 2, whose only connection a test reads. What it would tell the other is thrown away."""
-    made.rank, made.size, made._lock = threading.RLock()
- made._arrived = threading.Condition(made._lock)
+    made.rank, made.size, made._lock = 0, 2, threading.RLock()
+    made._arrived = threading.Condition(made._lock)
     made._inbox = mesh.Inbox()
     made._inbox.messages[0, b"own"] = deque([(b"", b"kept")])
     made._ledger, made._gone, made._peers, made._closed = mesh.Ledger(0), {1: "it has ended"}, {}, False
