@@ -256,9 +256,11 @@ def test_bias_of_products_shared_out(shared, shape, scale):
         (random(256, 512), random(512, 256), True),
         (random(255, 512), random(512, 256), False),
         (random(256, 511), random(511, 256), False),
-        (random(512, 40).T, random(512, 30), True),
+        (random(512, 512).T, random(512, 30), True),
+        (random(512, 500).T, random(512, 30), False),
         (random(256, 1024).T, random(256, 256), True),
         (random(256, 1023).T, random(256, 256), False),
+        (random(256, 1024).T, random(256, 513), False),
     ],
 )
 def test_which_products_are_shared_out(monkeypatch, x, y, chosen):

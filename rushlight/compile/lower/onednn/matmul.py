@@ -183,6 +183,8 @@ def _is_faster_shared(x: Ref, y: Ref) -> bool:
     (m, k), n = x.shape, y.shape[1]
     if x.strides[0] != 1 or m == 1:
         return k >= _LONG_SUM and min(m, n) >= _SHARED_SIDE
+    if max(m, n) < 2 * _SHARED_SIDE:  # one thread would do most of it
+        return False
     return k >= _LONG_SUM or (x.strides[1] % _SLOW_STRIDE == 0 and n <= _LONG_SUM)
 
 
