@@ -376,3 +376,14 @@ def test_unique_slices_need_elements():
         for f in (rl.unique, rl.unique_consecutive):
             with pytest.raises(RuntimeError, match="0 sized dimensions"):
                 f(rl.zeros(shape), dim=dim)
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_of_equal_zeros_the_first_has_its_sign(keepdim):
+    x = rl.tensor([[0.0, -0.0, -2.0], [-0.0, 0.0, -2.0], [-2.0, -0.0, 0.0], [1.0, 2.0, 2.0]])
+    values, places = x.max(1, keepdim)
+    assert (1 / values).flatten().tolist() == [math.inf, -math.inf, -math.inf, 0.5]
+    assert places.flatten().tolist() == [0, 0, 1, 1] and values.shape == ((4, 1) if keepdim else (4,))
+    values, places = (-x.T).min(0, keepdim)
+    assert (1 / values).flatten().tolist() == [-math.inf, math.inf, math.inf, -0.5]
+    assert places.flatten().tolist() == [0, 0, 1, 1]
