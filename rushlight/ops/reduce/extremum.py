@@ -81,7 +81,8 @@ def _along(name, ufunc, arg_of):
                 raise NotImplementedError(f"\"{name}_values_cpu\" not implemented for 'ComplexFloat'")
             return picked(input, arg_of(input.astype(np.float32), d, True), d, keepdim)
         values, index = dense(reduce(input, d, None, None, keepdim)), arg_of(input, d, keepdim)
-        if type(input) is np.ndarray and input.dtype.kind == "f" and not values.all():  # of two zeros the first one's sign
+        if type(input) is np.ndarray and input.dtype.kind == "f" and not values.all():
+            # of equal zeros the first one, with its sign
             return picked(input, index if keepdim else np.expand_dims(index, d), d, keepdim)
         return values, index
 
