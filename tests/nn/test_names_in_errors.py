@@ -42,3 +42,18 @@ def test_a_layer_of_the_user_keeps_its_names():
 
     assert Layer.__init__ is _Base.__init__
     assert nn.Conv2d(1, 2, kernel_size=3).kernel_size == (3, 3)
+
+
+def test_a_users_class_may_have_any_callable_as_its_beginning():
+    class Start:
+        def __get__(self, module, kind=None):
+            return lambda: None if module is None else torch.nn.Module.__init__(module)
+
+    class Base(torch.nn.Module):
+        __init__ = Start()
+
+    class Net(Base):
+        def forward(self, x):
+            return x + 1
+
+    assert Net()(torch.ones(1)).item() == 2

@@ -174,10 +174,8 @@ def exchanged_by(node: Node) -> list[Value]:
     """The values that all processes have alike after a node: where there are several, and it is not a first half."""
     if not isinstance(node, Call) or not is_among_several(node) or isinstance(node.record, Begin):
         return []
-    is_alike = isinstance(node.record, Exchange) and node.record.step.is_alike
-    return (
-        [ref.value for ref in node.results or node.operands] if is_alike else []
-    )  # of one that broadcasts, what it has sent
+    sent: Any = node.operands  # of one that broadcasts
+    return [ref.value for ref in node.results or sent] if node.record.step.is_alike else []  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def overwritten(node: Call) -> dict[Value, Value]:

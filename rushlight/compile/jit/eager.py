@@ -108,7 +108,7 @@ class _Program(Entry):
         made = self.native.graph
         if any(isinstance(node, Call) for node in made.nodes):
             raise Refused(str(made.reasons) or "the kernel reads tensor values")
-        self.otherwise = partial(record.kernel, **keywords) if made.checks else None  # raises its own error
+        self.refused, self.kernel = tuple({error for _, error, _ in made.checks}), partial(record.kernel, **keywords)
         super().__init__(self.native.size_bytes)
         self.is_exact = is_rounded_alike(made.nodes)
         self.nothing: list[np.ndarray | None] = [None] * len(outs)
@@ -122,8 +122,6 @@ class _Program(Entry):
         arrays = [np.ascontiguousarray(arguments[place]) for place in self.places]
         try:
             results = self.native.run(arrays, self.nothing)
-        except Exception:
-            if self.otherwise is None:
-                raise
-            return self.otherwise(*arguments)
+        except self.refused:  # an index that is outside: the kernel raises its own error
+            return self.kernel(*arguments)
         return tuple(results) if self.several else results[0]

@@ -44,6 +44,8 @@ RECORDS: list[Op] = []  # every operator's record, also of operators without a p
 JIT_CANDIDATES: list[Op] = []  # the records with `jit_min_elements`
 NEVER = 1 << 62  # `jit_min_elements` of a row that no program replaces
 LARGE_ROW = 1 << 17  # elements: NumPy works on them for as long as waking a second thread takes
+MEMORY_BOUND: dict[str, Any] = {"jit_min_elements": LARGE_ROW, "jit_warmup": 40_000_000}
+"""Options of a kernel of one or two passes over memory, 0.3 to 1 ns an element, as most rows are: a program uses all cores."""
 SCALAR_ROW: dict[str, Any] = {"jit_min_elements": 1 << 12, "jit_warmup": 2_500_000}
 """Options of a row whose function NumPy computes one element at a time, in 5 to 30 ns: a program takes 0.5 to 3."""
 
@@ -125,16 +127,13 @@ class Op:
         RECORDS.append(self)
         self.name = name
         self.host_indices = host_indices
-        self.number_first = number_first
-        self.numbers = numbers
+        self.number_first, self.numbers = number_first, numbers
         if kind != "general" and jit_min_elements is None:
-            jit_min_elements, jit_warmup = LARGE_ROW, 40_000_000
+            jit_min_elements, jit_warmup = MEMORY_BOUND.values()
         self.jit_min_elements, self.jit_warmup = jit_min_elements, jit_warmup
         if jit_min_elements is not None:
             JIT_CANDIDATES.append(self)
-        self.follows = follows
-        self.columns = columns
-        self.keeps = keeps
+        self.follows, self.columns, self.keeps = follows, columns, keeps
         self.reference = return_columns(kernel, columns) if columns else kernel  # devices run this one
         self.kernel = self._laid_out(kernel)
         self.large: Callable | None = None  # what runs it for `jit_min_elements` and more

@@ -127,8 +127,10 @@ class Module(Hookable, Stateful, Convertible, Tree):
     def __init_subclass__(cls, **options: Any) -> None:
         """Let the errors of Rushlight's own layers name the layer and not the private base that has its `__init__`."""
         super().__init_subclass__(**options)
+        if not _is_own(cls) or "__init__" in vars(cls) or cls.__name__[0] == "_":
+            return
         init = cls.__init__
-        if "__init__" not in vars(cls) and init.__qualname__[0] == "_" != cls.__name__[0] and _is_own(cls):
+        if init.__qualname__[0] == "_":
             named = FunctionType(init.__code__, init.__globals__, init.__name__, init.__defaults__, init.__closure__)
             functools.update_wrapper(named, init)
             del named.__wrapped__

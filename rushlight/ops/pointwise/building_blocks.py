@@ -58,6 +58,7 @@ def in_shared_order(kernel):
 
 
 _NUMBERS = np.generic, int, float  # what kernels may return for no dimensions
+_PYTHON_NUMBERS = (*_NUMBERS, complex)
 
 
 def _single(b):
@@ -165,8 +166,6 @@ DEAR = (
 )
 COMPUTE_BOUND: dict[str, Any] = {"jit_min_elements": ANY, "jit_warmup": DEAR}
 """Options of a kernel of many steps an element, each a NumPy call: 20 ns to 1 us an element, by a program a tenth."""
-MEMORY_BOUND: dict[str, Any] = {"jit_min_elements": MANY, "jit_warmup": 40_000_000}
-"""Options of a kernel of one or two passes over memory, 0.3 to 1 ns an element: a program uses all cores."""
 LEAST_COUNTED = 1 << 12  # elements that a call counts for: fewer take such a kernel as long
 CHUNK = 16384  # elements: the temporaries of one chunk stay in the cache (2.1 times faster than whole arrays at 7.3 million)
 
@@ -242,7 +241,7 @@ def of_arrays(ufunc):
     """`ufunc` for two arrays: a number makes it raise, so that the careful path can explain (see `tensors_only`)."""
 
     def run(x, y):
-        if isinstance(y, (*_NUMBERS, complex)):
+        if isinstance(y, _PYTHON_NUMBERS):
             raise TypeError("a number where torch wants a tensor")
         return ufunc(x, y)
 

@@ -8,12 +8,12 @@ from ...core.dispatch import number_first
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import may_branch_on_data
-from ...core.dispatch.op import binary, composite, primitive
+from ...core.dispatch.op import MEMORY_BOUND, binary, composite, primitive
 from ...core.dispatch.scalars import exact, number_as, python_number, type_name
 from ...core.dispatch.slow_path import are_operands, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word
-from .building_blocks import F32, F64, MEMORY_BOUND, conjugate, dense, in_order_of, widened
+from .building_blocks import F32, F64, conjugate, dense, in_order_of, widened
 from .checks import guard, not_implemented
 from .fused_loops import LARGE, FusedLoop
 from .multiply_add import multiply_add

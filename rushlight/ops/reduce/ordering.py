@@ -40,8 +40,7 @@ def _keys(a, dim, descending):
     if type(a) is not np.ndarray or a.size < _FEW or a.shape[dim] >= 1 << (_PLACE - 1):
         return None
     if a.dtype == F32:
-        bits = (a + F32.type(0)).view(np.int32)  # -0.0 becomes 0.0, its equal
-        bits ^= (bits >> 31) & 0x7FFFFFFF
+        bits = _ordered_bits(a)
         bad = np.isnan(a)
         if bad.any():
             bits[bad] = 0x7FFFFFFF
@@ -55,6 +54,13 @@ def _keys(a, dim, descending):
     keys <<= _PLACE
     keys |= np.arange(a.shape[dim]).reshape((-1,) + (1,) * (a.ndim - 1 - dim))
     return keys
+
+
+def _ordered_bits(a):
+    """int32 numbers in the order of the float32 numbers `a`; a nan may be anywhere."""
+    bits = (a + F32.type(0)).view(np.int32)  # -0.0 becomes 0.0, its equal
+    bits ^= (bits >> 31) & 0x7FFFFFFF
+    return bits
 
 
 def _in_32_bits(a):
@@ -210,16 +216,15 @@ def _top_of_blocks(a, k, largest):
     whole = n // _BLOCK * _BLOCK
     blocks = lines[:, :whole].reshape(-1, _BLOCK, n // _BLOCK)
     best = np.concatenate([blocks.max(1) if largest else blocks.min(1), lines[:, whole:]], 1)
+    if np.isnan(best).any():
+        return None
     rank = best.shape[1] - k if largest else k - 1
     bound = np.partition(best, rank)[:, rank, None]
-    if np.isnan(bound).any() or np.isnan(best).any():
-        return None
     places = ((lines >= bound) if largest else (lines <= bound)).reshape(-1).nonzero()[0]
     if places.size > a.size // 4:
         return None
     row, place = np.divmod(places, n)
-    bits = (lines.reshape(-1)[places] + F32.type(0)).view(np.int32)  # as in `_keys`
-    bits ^= (bits >> 31) & 0x7FFFFFFF
+    bits = _ordered_bits(lines.reshape(-1)[places])
     keys = row << _PLACE
     keys |= (~bits if largest else bits).astype(np.int64) + (1 << (_PLACE - 1))
     order = keys.argsort(kind="stable")

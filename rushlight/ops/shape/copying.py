@@ -16,7 +16,7 @@ from ...core.dispatch.aten.wrapper import Wrapper
 from ...core.dispatch.extension_points import CALL, profiled_block
 from ...core.dispatch.inplace import accept_inplace, check_writable, set_history
 from ...core.dispatch.mode import emit_event, thread
-from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.op import MEMORY_BOUND, composite, primitive
 from ...core.dispatch.overlap import is_read_again, store, write_in_order
 from ...core.dispatch.scalars import NUMBERS, exact, fits_floats, type_name
 from ...core.tensor import dtype as dtypes
@@ -29,7 +29,6 @@ from ...core.tensor.size import new_shape_from
 from ...core.tensor.storage import expose, storage_of, tick, user_line
 from ...core.tensor.tensor import Tensor, alias, constant, show_memory, wrap
 from ..creation.arguments import backend_like, check_rank, format_name
-from ..pointwise.building_blocks import MEMORY_BOUND
 
 # ---------------------------------------------------------------------------------------------- copied
 

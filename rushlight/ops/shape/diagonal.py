@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.op import MEMORY_BOUND, composite, primitive
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
-from ..pointwise.building_blocks import MEMORY_BOUND
 from .slicing import writable_diagonal
 from .view import flatten
 
