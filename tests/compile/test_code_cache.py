@@ -117,7 +117,7 @@ def test_a_folder_that_others_can_write_to_is_not_read(folder, compiled):
 
 
 def test_the_least_recently_read_go(folder, monkeypatch):
-    monkeypatch.setattr(code_cache, "_SWEEP_EVERY", 1)
+    monkeypatch.setattr(code_cache, "_SWEPT_BY", 1)
     monkeypatch.setattr(code_cache, "MOST_BYTES", 10_000)
     for i in range(9):
         code_cache.store(f"{i:x}", code_cache.Module(["f"], [], b"x" * 1000))

@@ -11,7 +11,7 @@ import threads_stress
 
 import rushlight as torch
 from rushlight.backend.onednn.library import available as has_onednn
-from rushlight.compile.capture.memory import instances
+from rushlight.compile.capture.live_objects import instances
 from rushlight.compile.lower.llvm import engine
 
 native = pytest.mark.skipif(not (engine.available() and has_onednn()), reason="no compiler or no oneDNN here")

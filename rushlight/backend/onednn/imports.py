@@ -11,6 +11,8 @@ import platform
 from ctypes import c_int64, c_uint32, c_uint64, c_void_p
 from mmap import PAGESIZE, PROT_READ, PROT_WRITE
 
+import numpy as np
+
 __all__ = ["redirect"]
 
 _STRINGS, _SYMBOLS, _RELOCATIONS, _RELOCATION_BYTES, _CALLS, _CALL_BYTES = 5, 6, 7, 8, 23, 2  # DT_*
@@ -27,10 +29,7 @@ class _Entry(ctypes.Structure):
     _fields_ = (("tag", c_int64), ("value", c_uint64))
 
 
-class _Relocation(ctypes.Structure):
-    _fields_ = (("place", c_uint64), ("kind", c_uint32), ("symbol", c_uint32), ("addend", c_int64))
-
-
+_RELOCATION = np.dtype([("place", "u8"), ("kind", "u4"), ("symbol", "u4"), ("addend", "i8")])
 _SYMBOL_BYTES = 24
 
 
@@ -70,11 +69,12 @@ def _imports(library: ctypes.CDLL, kinds: tuple[int, ...]) -> dict[str, list[int
     strings, symbols = dynamic[_STRINGS], dynamic[_SYMBOLS]
     found: dict[str, list[int]] = {}
     for table, size in ((_RELOCATIONS, _RELOCATION_BYTES), (_CALLS, _CALL_BYTES)):
-        start, n = dynamic.get(table, 0), dynamic.get(size, 0) // ctypes.sizeof(_Relocation)
-        for r in (_Relocation * n).from_address(start) if n else ():
-            if r.kind in kinds:
-                name = ctypes.string_at(strings + c_uint32.from_address(symbols + r.symbol * _SYMBOL_BYTES).value)
-                found.setdefault(name.decode(), []).append(record.base + r.place)
+        n = dynamic.get(size, 0)
+        if n:
+            all_of_it = np.frombuffer((ctypes.c_byte * n).from_address(dynamic[table]), _RELOCATION)
+            for place, _, symbol, _ in all_of_it[np.isin(all_of_it["kind"], kinds)].tolist():  # hundreds of 50,000
+                name = ctypes.string_at(strings + c_uint32.from_address(symbols + symbol * _SYMBOL_BYTES).value)
+                found.setdefault(name.decode(), []).append(record.base + place)
     return found
 
 

@@ -7,15 +7,12 @@ memory is a name.
 
 from __future__ import annotations
 
-import gc
 import weakref
 from bisect import bisect_left, bisect_right, insort
-from itertools import chain, compress, repeat, starmap
 from typing import Any
 
 import numpy as np
 
-from ...core.garbage import collection_paused
 from ...core.locks import lock
 from ...core.tensor.storage import address_of
 from ...core.tensor.tensor import Tensor, element_strides
@@ -154,34 +151,6 @@ class Memory:
 recording = lock()
 # What is recorded may wait for a thread that waits to record: that one goes on without, the longer the later.
 PATIENCE_S = 10.0
-
-
-def instances(*kinds: type) -> list[Any]:
-    """All objects of these classes that the garbage collector knows; of tensors, those that are finished.
-
-    No other thread may run while a list from `gc.get_objects` exists: there are tuples among it that are still
-    being made, and making them fails if anybody else holds them (SystemError). So all is done within one call of C
-    functions, `list`, from filling `every` to clearing it, and without a collection, which would run finalizers.
-    """
-    every: list[Any] = []
-    filling = map(every.extend, starmap(gc.get_objects, [()]))
-    chosen = compress(every, map(issubclass, map(type, iter(every)), repeat(kinds)))
-    steps = chain(filling, chosen, starmap(every.clear, [()]))
-    with collection_paused():
-        try:
-            _, *found, _ = list(steps)
-        finally:
-            every.clear()
-    return [o for o in found if not isinstance(o, Tensor) or _is_finished(o)]
-
-
-def _is_finished(t: Tensor) -> bool:
-    """Not when another thread is in the middle of making it."""
-    try:
-        _ = t._array, t._edge, t._grad, t._storage, t._view
-    except AttributeError:
-        return False
-    return True
 
 
 class Existing:

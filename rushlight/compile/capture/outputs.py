@@ -16,7 +16,8 @@ from ...core.tensor.storage import address_of, describe
 from ...core.tensor.tensor import Tensor, element_strides
 from ..ir.graph import Ref
 from . import scalars_read
-from .memory import Region, instances
+from .live_objects import tensors_and_modules
+from .memory import Region
 from .recorder import Recorder
 from .sources import Attribute, CaptureError, External, Fresh, Into
 from .structure import flatten
@@ -241,7 +242,7 @@ class Outcome:
             for v in (entry.values() if isinstance(entry, dict) else ())
         }
         complete = True
-        for t in [t for t in instances(Tensor) if not isinstance(t._array, Placeholder)]:
+        for t in [t for t in tensors_and_modules() if isinstance(t, Tensor) and not isinstance(t._array, Placeholder)]:
             if id(t) in self._recorder.existing.known or id(t) in held or not t._array.size:
                 continue
             at = address_of(t._array)

@@ -25,7 +25,8 @@ from ..guards.python_trace import Reads
 from ..ir.graph import Call, Graph, Ref, Update, Value, Write, same_strides
 from ..ir.overlapping_writes import Ordered, is_ordered
 from .exchanges import record_exchange
-from .memory import Existing, Memory, Region, add_source, instances, value_of
+from .live_objects import tensors_and_modules
+from .memory import Existing, Memory, Region, add_source, value_of
 from .scalars_read import Read, is_read, marked, plain
 from .sources import Argument, CaptureError, Option
 from .splice import Splice
@@ -93,7 +94,7 @@ class Recorder:
         self.leaves = leaves
         self.varying = varying
         kind = module_class.value or ()
-        objects = instances(Tensor, kind) if kind else instances(Tensor)
+        objects = tensors_and_modules()
         self.existing = Existing(
             [o for o in objects if issubclass(type(o), Tensor) and type(o._array) is np.ndarray], leaves
         )

@@ -19,6 +19,7 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
 from ....core.atomic import replacing
 from ...log import show
@@ -26,7 +27,7 @@ from ...log import show
 __all__ = ["MOST_BYTES", "Module", "folder", "key_of", "load", "store"]
 
 MOST_BYTES = 256 << 20
-_SWEEP_EVERY = 32  # files stored by this process between two looks at the size of all
+_SWEPT_BY = 256  # one stored file in so many has the size of all looked at, whichever process stores it
 
 
 class Module(NamedTuple):
@@ -82,7 +83,6 @@ def load(key: str) -> Module | None:
 
 def store(key: str, module: Module) -> None:
     """Keep a module. What the disk does not allow is left out: the code runs without it."""
-    global _stored
     where = folder()
     if where is None:
         return
@@ -93,14 +93,10 @@ def store(key: str, module: Module) -> None:
             return
         with replacing(where / f"{key}.o", mode=0o600) as file:
             file.write(sha256(rest).hexdigest().encode() + b"\n" + rest)
-        if _stored % _SWEEP_EVERY == 0:
+        if crc32(key.encode()) % _SWEPT_BY == 0:  # thousands of files take a tenth of a second
             _sweep(where)
-        _stored += 1
     except OSError as error:
         show("jit", lambda error=error: f"cache: nothing is kept in {where}: {error}")
-
-
-_stored = 0
 
 
 def _is_own(where: Path) -> bool:

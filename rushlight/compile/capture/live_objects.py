@@ -1,0 +1,84 @@
+"""The tensors and modules that there are, whoever holds them: what a capture has to tell from what it makes itself.
+
+Python's collector of cyclic garbage knows all of them among everything else. Reading all that it knows takes milliseconds to
+tenths of a second, four times for each program. So what was there at the last look is remembered, and while the collector has
+moved nothing out of its young generations since, only those are read again.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from itertools import chain, compress, repeat, starmap
+from typing import Any, NamedTuple
+
+from ...core.dispatch.extension_points import module_class
+from ...core.garbage import collection_paused
+from ...core.tensor.tensor import Tensor
+
+__all__ = ["instances", "tensors_and_modules"]
+
+# From 3.14 on, each collection moves what it leaves among the old.
+_YOUNG = (0,) if sys.version_info >= (3, 14) else (0, 1)
+
+
+class _Marker:
+    """Made at a look. While it is young, so is all that was made after it."""
+
+
+class _Look(NamedTuple):
+    """What was there at a moment; no marker where some of it was still being made."""
+
+    marker: _Marker | None
+    kinds: tuple[type, ...]
+    found: list[weakref.ref]
+
+
+_last = _Look(None, (), [])
+
+
+def tensors_and_modules() -> list[Any]:
+    """All tensors that are finished, and all modules."""
+    global _last
+    last, kinds = _last, (Tensor,) if module_class.value is None else (Tensor, module_class.value)
+    marker = _Marker()  # before the look: what is made amid it is among the young of the next
+    found = [] if last.marker is None or last.kinds != kinds else instances(*kinds, _Marker, young=True)
+    if any(o is last.marker for o in found):
+        known = set(map(id, found))
+        found += [o for o in (r() for r in last.found) if o is not None and id(o) not in known]
+    else:
+        found = instances(*kinds)
+    found = [o for o in found if type(o) is not _Marker]
+    finished = [o for o in found if not isinstance(o, Tensor) or _is_finished(o)]
+    _last = _Look(marker if len(finished) == len(found) else None, kinds, list(map(weakref.ref, finished)))
+    return finished
+
+
+def instances(*kinds: type, young: bool = False) -> list[Any]:
+    """All objects of these classes that the collector knows; young: those in its young generations.
+
+    No other thread may run while a list from `gc.get_objects` exists: there are tuples among it that are still
+    being made, and making them fails if anybody else holds them (SystemError). So all is done within one call of C
+    functions, `list`, from filling `every` to clearing it, and without a collection, which would run finalizers.
+    """
+    every: list[Any] = []
+    wanted = [(generation,) for generation in _YOUNG] if young else [()]
+    filling = map(every.extend, starmap(gc.get_objects, wanted))
+    chosen = compress(every, map(issubclass, map(type, iter(every)), repeat(kinds)))
+    steps = chain(filling, chosen, starmap(every.clear, [()]))
+    with collection_paused():
+        try:
+            _, *found, _ = list(steps)
+        finally:
+            every.clear()
+    return found[len(wanted) - 1 :]
+
+
+def _is_finished(t: Tensor) -> bool:
+    """Not when another thread is in the middle of making it."""
+    try:
+        _ = t._array, t._edge, t._grad, t._storage, t._view
+    except AttributeError:
+        return False
+    return True

@@ -1,0 +1,87 @@
+import gc
+import sysconfig
+import weakref
+
+import pytest
+
+import rushlight as torch
+from rushlight.compile.capture import live_objects
+from rushlight.compile.capture.live_objects import tensors_and_modules
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """Whether each look was at the young generations only."""
+    made, plain = [], live_objects.instances
+    monkeypatch.setattr(
+        live_objects, "instances", lambda *kinds, young=False: made.append(young) or plain(*kinds, young=young)
+    )
+    return made
+
+
+@pytest.fixture
+def no_automatic_collection():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def _is_found(o):
+    return any(found is o for found in tensors_and_modules())
+
+
+@pytest.mark.usefixtures("no_automatic_collection")
+@pytest.mark.parametrize(
+    "between",
+    [
+        lambda: None,
+        lambda: gc.collect(0),
+        lambda: gc.collect(1),
+        lambda: gc.collect(2),
+        lambda: (gc.freeze(), gc.unfreeze()),
+        lambda: tensors_and_modules(),
+        lambda: (gc.collect(0), tensors_and_modules(), gc.collect(1)),
+    ],
+    ids=["nothing", "young", "middle", "all", "frozen", "looked", "looked then collected"],
+)
+def test_all_are_found_whatever_the_collector_did(between):
+    old, module = torch.ones(3), torch.nn.Linear(2, 2)
+    tensors_and_modules()
+    new, later = torch.ones(3), torch.nn.Linear(2, 2)
+    between()
+    for o in (old, module, *module.parameters(), new, later, *later.parameters()):
+        assert _is_found(o)
+
+
+@pytest.mark.usefixtures("no_automatic_collection")
+@pytest.mark.skipif(sysconfig.get_config_var("Py_GIL_DISABLED") == 1, reason="the collector has no generations")
+def test_only_the_young_are_read_while_they_stay_young(looks):
+    tensors_and_modules()
+    del looks[:]
+    tensors_and_modules()
+    assert looks == [True]
+    gc.collect(live_objects._YOUNG[-1])
+    tensors_and_modules()
+    assert looks == [True, True, False]  # the marker was not among the young
+
+
+@pytest.mark.usefixtures("no_automatic_collection")
+def test_looking_keeps_nothing_alive():
+    t = torch.ones(3)
+    seen = weakref.ref(t)
+    assert _is_found(t)
+    del t
+    assert seen() is None
+
+
+@pytest.mark.usefixtures("no_automatic_collection")
+def test_unfinished_tensors_are_left_out_until_they_are_finished():
+    t = torch.Tensor.__new__(torch.Tensor)
+    is_finished = live_objects._is_finished(t)
+    assert _is_found(t) == is_finished
+    if not is_finished:
+        whole = torch.ones(2)
+        for name in ("_array", "_edge", "_grad", "_storage", "_view"):
+            setattr(t, name, getattr(whole, name))
+        assert _is_found(t)
