@@ -44,7 +44,7 @@ def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
     try:
         outline = flat.outline(record, arguments, keywords)
         program = None if outline is None else flat.find(outline)
-        if program is None and (outline is None or _elements(arguments) >= MANY):  # small ones have none of their own
+        if program is None and (_elements(arguments) >= MANY or not flat.may_serve(outline)):
             key = record.name, fpmath(), *map(_outline, arguments), *map(_outline, keywords.values())
             program = _state.programs.get(key)
     except TypeError:  # a list among the arguments

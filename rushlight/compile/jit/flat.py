@@ -24,7 +24,7 @@ from ..passes.replicated import is_rounded_alike
 from ..runtime.native import optimise
 from .cache import Entry, Refused, Route
 
-__all__ = ["WARMUP", "consider", "find", "outline"]
+__all__ = ["WARMUP", "consider", "find", "may_serve", "outline"]
 
 WARMUP = 5  # what part of `jit_warmup` is enough: making a program takes 2 ms where its code is on disk, else 10 to 40
 
@@ -60,6 +60,11 @@ def outline(record: Op, arguments: Sequence[Any], keywords: dict[str, Any]) -> t
 def find(key: tuple[Hashable, ...]) -> _Program | None:
     """The program that was made for an outline."""
     return _state.programs.get(key)
+
+
+def may_serve(key: tuple[Hashable, ...] | None) -> bool:
+    """Whether there can be a program for an outline: not for what needs more than the elements at their own places."""
+    return key is not None and key not in _state.refused
 
 
 def consider(

@@ -18,7 +18,7 @@ from ...core.tensor.dtype import c_word
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
 from ...core.warn import warn_once
-from ..pointwise.building_blocks import MANY
+from ..pointwise.building_blocks import SOME
 from ..pointwise.checks import lies_within, lowest
 from ..shape.slicing import embed
 from ..twins import twins
@@ -112,7 +112,7 @@ def gather_columns(input: np.ndarray, index: np.ndarray) -> np.ndarray | None:
         return None
 
 
-@primitive(name="gather", public=False, jit_min_elements=MANY)
+@primitive(name="gather", public=False, jit_min_elements=SOME)
 def _gather(input, index, /, dim):
     if input.ndim == index.ndim == 2 and (dim == 1 or dim == -1) and index.dtype is _I64:
         quick = gather_columns(input, index)
@@ -242,7 +242,7 @@ def _(g, index, dim):
     return _scatter_value(g, index, dim, 0)
 
 
-@primitive(name="scatter_add", public=False, jit_min_elements=MANY)
+@primitive(name="scatter_add", public=False, jit_min_elements=SOME)
 def _scatter_add(input, index, src, /, dim):
     if not index.size:
         return input.copy()

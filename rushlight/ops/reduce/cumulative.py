@@ -13,7 +13,7 @@ from ...core.tensor.casting import cast
 from ...core.tensor.layout import finfo
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
-from ..pointwise.building_blocks import F32, F64, MANY, conjugate, dense, widened
+from ..pointwise.building_blocks import F32, F64, SOME, conjugate, dense, widened
 from ..pointwise.elementary import log_add_exp
 from ..shape.concatenate import cat
 from .reduction import shifted, unless_zero
@@ -36,7 +36,7 @@ def _accumulate(ufunc, a, dim, dtype):
     return ufunc.accumulate(a, d, wide).astype(a.dtype, copy=False)
 
 
-@primitive(method=True, out=True, jit_min_elements=MANY)
+@primitive(method=True, out=True, jit_min_elements=SOME)
 def cumsum(input, /, dim, *, dtype=None):
     """The sum of all elements up to each one along `dim`.
 
@@ -60,7 +60,7 @@ def _(g, dim):
     return g.flip(dim).cumsum(dim).flip(dim)
 
 
-@primitive(method=True, out=True, jit_min_elements=MANY)
+@primitive(method=True, out=True, jit_min_elements=SOME)
 def cumprod(input, /, dim, *, dtype=None):
     """The product of all elements up to each one along `dim`.
 
