@@ -143,6 +143,20 @@ def test_other_ways_to_make_one():
     assert lists(F.embedding(words, torch.eye(3)))[1] == [[0.0, 0.0, 1.0]]
 
 
+@pytest.mark.parametrize("p", [0.0, 0.4, 1.0])
+def test_dropout_draws_for_each_element_whatever_its_probability(p):
+    x = torch.nested.nested_tensor([torch.ones(3, 4), torch.ones(2, 4)], layout=torch.jagged, requires_grad=True)
+    torch.manual_seed(3)
+    dropped = F.dropout(x, p)
+    assert round(torch.rand(1).item(), 4) == 0.5824  # torch's; dense tensors draw nothing for 0: 0.0043
+    assert type(dropped.grad_fn).__name__ == "NativeDropoutBackward0"
+    dropped.sum().backward()
+    kept = (dropped.values() != 0).double()
+    torch.testing.assert_close(x.grad.values().double(), kept * (0 if p == 1 else 1 / (1 - p)))
+    torch.manual_seed(3)
+    assert lists(F.dropout(x, p, False)) == lists(x) and round(torch.rand(1).item(), 4) == 0.0043
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
@@ -158,6 +172,9 @@ def test_other_ways_to_make_one():
         (lambda s, j: j[:, 0], RuntimeError, "slice.*not supported for NestedTensor on dim=0"),
         (lambda s, j: torch.cat([j, j]), RuntimeError, "cat.*not supported for NestedTensor on dim=0"),
         (lambda s, j: j.cumsum(1), NotImplementedError, "cumsum"),
+        (lambda s, j: F.dropout(j, 0.3, inplace=True), NotImplementedError, "bernoulli_"),
+        (lambda s, j: F.dropout(j, 1.5), ValueError, "dropout probability has to be between 0 and 1"),
+        (lambda s, j: F.alpha_dropout(j, 0.3, True), NotImplementedError, "alpha_dropout"),
         (lambda s, j: bool(j), RuntimeError, "Boolean value of Tensor with more than one value is ambiguous"),
         (lambda s, j: j.numpy(), RuntimeError, "not supported for tensor subclasses"),
     ],

@@ -139,7 +139,6 @@ _JAGGED = frozenset(
         "hardshrink",
         "softshrink",
         "tanhshrink",
-        "alpha_dropout",
         "celu",
     }
 )  # in the jagged layout
@@ -512,6 +511,14 @@ def _where(func: Callable, condition: Any, *args: Any) -> Any:
     return _by_element("where", func, t, (condition, *args), {}, False)
 
 
+def _dropout(func: Callable, t: Any, p: float = 0.5, train: bool = True, inplace: bool = False) -> Any:
+    """As `native_dropout`, which draws whatever `p` is; torch's dense one does not where `p` is 0."""
+    if inplace or getattr(func, "__name__", "").endswith("_"):
+        raise _missing("bernoulli_", t)
+    func(t._entries[:0], p, train)  # raises what is wrong with `p`, in the function's own words
+    return like(t, shown_as(ops.native_dropout(t._entries, p, train)[0], "NativeDropoutBackward0"))
+
+
 def _same_size(func: Callable, a: Any, b: Any) -> bool:
     if a._layout is strided:
         return b._layout is strided and a._shapes == b._shapes
@@ -531,6 +538,6 @@ _BOTH: dict[str, Callable] = {
     "log_softmax": _softmax,
 }  # fmt: skip
 _OF_JAGGED = {
-    **_BOTH, "permute": _permute, "unflatten": _unflatten, "flatten": _flatten, "rms_norm": _rms_norm,
+    **_BOTH, "permute": _permute, "unflatten": _unflatten, "flatten": _flatten, "rms_norm": _rms_norm, "dropout": _dropout,
 }  # fmt: skip
 _OF_STRIDED = {**_BOTH, "sum": _last_sum}
