@@ -2,8 +2,9 @@
 
 Chosen by measurement, so that all of `.ci/run` takes at most 15 minutes on two quiet cores: what generates code or
 calls a library's kernels, and the golden runs. The machine's own instruction set is that of the whole suite, so it is
-not repeated. Left out are files of tests/compile that only look at what Python does while a function is captured, which
-take a third of its time, the messages of errors in tests/examples, and what looks at layouts and memory, not at numbers.
+not repeated. Left out are files of tests/compile that only look at what Python does while a function is captured or a
+program is found again, which take half of its time, the messages of errors in tests/examples, and what looks at layouts
+and memory, not at numbers.
 """
 
 import os
@@ -19,7 +20,9 @@ OF_OLDEST = ("compile", "backend", "amp")  # what generates code: SSE4.1 alone i
 LEFT_OUT = (
     "compile/test_records", "compile/test_value_errors", "compile/test_capture_errors",
     "compile/test_capturing_threads", "compile/test_threads", "compile/test_memory_use", "compile/test_examples",
-    "compile/test_mutations", "compile/test_python_changes", "compile/test_threads_stress", "examples/test_failures",
+    "compile/test_mutations", "compile/test_python_changes", "compile/test_threads_stress", "compile/test_program_cache",
+    "compile/test_code_cache", "compile/test_repeated_operators", "compile/test_live_objects", "compile/test_capture_steps",
+    "compile/test_capture_modules", "compile/test_argument_objects", "compile/test_result_objects", "examples/test_failures",
     "ops/test_memory_order", "ops/test_layout_options", "ops/test_view",
 )  # fmt: skip
 CHECKS_LEFT_OUT = ("inputs_untouched", "strides", "memory", "inplace", "out")  # of the suite of all operators
