@@ -28,7 +28,7 @@ def test_imports_point_downward(file):
     mine = layer_of(parts)
     wrong = [
         f"line {line}: imports rushlight.{'.'.join(target)}"
-        for line, target in imported(ast.parse((ROOT / file).read_text()), parts[:-1])
+        for line, target in imported(ast.walk(ast.parse((ROOT / file).read_text())), parts[:-1])
         if mine < ABOVE_ALL
         and layer_of(target) > mine
         and not (target == () and LAYERS[mine] in ("torch", "alias", "cli"))
@@ -41,7 +41,7 @@ def test_the_layer_test_sees_strings_and_statements():
         'import rushlight.cli\nfrom ...optim import io\nimport_module("rushlight.cli.run")\nsys.modules["rushlight"]\n'
         'sys.modules.get("rushlight.nn")\nimport_module("rushlight." + name)\nimportlib.import_module("numpy")'
     )
-    found = [(line, layer_of(target)) for line, target in imported(ast.parse(code), ("ops", "nn"))]
+    found = [(line, layer_of(target)) for line, target in imported(ast.walk(ast.parse(code)), ("ops", "nn"))]
     at = LAYERS.index
     assert sorted(found) == [
         (1, at("cli")), (2, at("optim")), (3, at("cli")), (4, ABOVE_ALL), (5, at("nn")), (6, ABOVE_ALL),
@@ -62,7 +62,7 @@ PUBLIC = {"torch._C", "autograd", "distributions", "nn", "nn.functional", "utils
 
 @pytest.mark.parametrize("path", sorted(VISION.rglob("*.py")), ids=lambda p: p.relative_to(VISION).as_posix())
 def test_vision_imports_public_names_only(path):
-    for line, target in imported(ast.parse(path.read_text()), ("", "")):
+    for line, target in imported(ast.walk(ast.parse(path.read_text())), ("", "")):
         module = ".".join(target)
         name_of_torchs = len(target) == 1 and hasattr(rushlight, module) and module not in INSIDE
         assert not module or name_of_torchs or {module, module.rpartition(".")[0]} & PUBLIC, (

@@ -6,6 +6,7 @@ A bound only ever goes down (of shares of docstrings: up). Exits with 1 where a 
 from __future__ import annotations
 
 import ast
+import gc
 import io
 import re
 import sys
@@ -63,9 +64,35 @@ def figures() -> list[Figure]:
     ]
 
 
+class _Facts(NamedTuple):
+    """Of a file: the own modules that it imports, its imports inside functions, its parameters `record: Any`."""
+
+    imports: list[tuple[str, ...]]
+    late: int
+    untyped: int
+
+
 @cache
-def _trees() -> dict[str, ast.Module]:
-    return {f: ast.parse((ROOT / f).read_text()) for f in files()}
+def _facts() -> dict[str, _Facts]:
+    """Without the trees: while they are there, each collection of garbage takes as long as making one of them."""
+    gc.disable()
+    try:
+        return {f: _facts_of(f) for f in files()}
+    finally:
+        gc.enable()
+
+
+def _facts_of(file: str) -> _Facts:
+    nodes = list(ast.walk(ast.parse((ROOT / file).read_text())))
+    bodies = [n for n in nodes if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    lines = [(f.lineno, f.end_lineno or f.lineno) for f in bodies]
+    own = [n for n in nodes if isinstance(n, ast.ImportFrom) and (n.level or (n.module or "").startswith("rushlight"))]
+    arguments = [a for f in bodies for a in (*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs)]
+    return _Facts(
+        [target for _, target in imported(nodes, tuple(file.split("/")[:-1]))],
+        sum(any(first <= n.lineno <= last for first, last in lines) for n in own),
+        sum(a.arg == "record" and isinstance(a.annotation, ast.Name) and a.annotation.id == "Any" for a in arguments),
+    )
 
 
 def _entries() -> int:
@@ -79,11 +106,10 @@ def _outside_layers() -> int:
 
 def _upward() -> int:
     found = 0
-    for file, tree in _trees().items():
-        parts = tuple(file.removesuffix(".py").split("/"))
-        mine = layer_of(parts)
+    for file, facts in _facts().items():
+        mine = layer_of(tuple(file.removesuffix(".py").split("/")))
         if mine < ABOVE_ALL and LAYERS[mine] not in ("torch", "alias", "cli"):
-            found += sum(layer_of(target) > mine for _, target in imported(tree, parts[:-1]))
+            found += sum(layer_of(target) > mine for target in facts.imports)
     return found
 
 
@@ -93,20 +119,11 @@ def _largest_folder() -> int:
 
 
 def _untyped_records() -> int:
-    arguments = (a for tree in _trees().values() for node in ast.walk(tree) if isinstance(node, ast.arguments) for a in
-                 (*node.posonlyargs, *node.args, *node.kwonlyargs))  # fmt: skip
-    return sum(
-        1 for a in arguments if a.arg == "record" and isinstance(a.annotation, ast.Name) and a.annotation.id == "Any"
-    )
+    return sum(facts.untyped for facts in _facts().values())
 
 
 def _late_imports() -> int:
-    found = 0
-    for tree in _trees().values():
-        inside = {id(n) for f in ast.walk(tree) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef)) for n in ast.walk(f)
-                  if isinstance(n, ast.ImportFrom) and (n.level or (n.module or "").startswith("rushlight"))}  # fmt: skip
-        found += len(inside)
-    return found
+    return sum(facts.late for facts in _facts().values())
 
 
 def _settings() -> dict:
@@ -135,8 +152,11 @@ def _unchecked() -> float:
 
 
 def _prose(path: Path) -> Iterator[str]:
-    """Docstrings, comments and other strings of a file."""
-    for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+    """Docstrings, comments and other strings of a file; none where it has no word of the dialect at all."""
+    text = path.read_text()
+    if not DIALECT.search(text):
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type in (tokenize.COMMENT, tokenize.STRING):
             yield token.string
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "rushlight"
@@ -24,9 +24,12 @@ def layer_of(parts: tuple[str, ...]) -> int:
     return LAYERS.index(parts[0]) if parts and parts[0] in LAYERS else ABOVE_ALL
 
 
-def imported(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """(line, module path below rushlight) of every import of the package's own modules, also of those named in strings."""
-    for node in ast.walk(tree):
+def imported(nodes: Iterable[ast.AST], package: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """(line, module path below rushlight) of every import of the package's own modules, also of those named in strings.
+
+    nodes: all of a file's, as `ast.walk` gives them.
+    """
+    for node in nodes:
         if isinstance(node, ast.Import):
             for a in node.names:
                 if a.name.split(".")[0] == "rushlight":
@@ -49,9 +52,15 @@ def _looked_up(node: ast.AST) -> str | None:
     """The string in `import_module("...")`, `sys.modules["..."]` and `sys.modules.get("...")`."""
     if isinstance(node, ast.Call) and node.args:
         text = node.args[0]
+        if getattr(node.func, "attr", getattr(node.func, "id", "")) not in ("import_module", "get", "find_spec"):
+            return None  # `unparse` takes most of the time
         if not ast.unparse(node.func).endswith(("import_module", "sys.modules.get", "find_spec")):
             return None
-    elif isinstance(node, ast.Subscript) and ast.unparse(node.value) == "sys.modules":
+    elif (
+        isinstance(node, ast.Subscript)
+        and getattr(node.value, "attr", "") == "modules"
+        and ast.unparse(node.value) == "sys.modules"
+    ):
         text = node.slice
     else:
         return None
