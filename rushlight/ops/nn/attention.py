@@ -112,9 +112,16 @@ def _backward(grad, query, key, value, out, shift, share, attn_mask=None, /, is_
     return tuple(_laid_out(g, a) for g, a in zip(gradients, (query, key, value), strict=True))
 
 
+def _is_not_whole(a: Any) -> bool:
+    """Of what torch computes by formulas, on views of it: of a batch of heads it saves the tensors themselves."""
+    return a.ndim != 4
+
+
 def _primitive(node: str) -> Callable[..., Tensor]:
     """The primitive, under the name of the node that torch records."""
-    attend = primitive(public=False, name="scaled_dot_product_attention", extras=("shift", "share"), node=node)(_attend)
+    kept = dict.fromkeys(("query", "key", "value"), _is_not_whole)
+    options: dict[str, Any] = {"extras": ("shift", "share"), "node": node, "keeps": kept}
+    attend = primitive(public=False, name="scaled_dot_product_attention", **options)(_attend)
     attend.vjp(_rule)
     return attend
 
