@@ -78,6 +78,7 @@ _LAZY_NAMES = {
     "_assert": "torch.overrides",
     "_assert_async": "torch.overrides",
     "summary": "utils.display",
+    "cond": "torch._higher_order_ops.cond",
     "OutOfMemoryError": "torch.cuda",
     "AcceleratorError": "torch.cuda",
     **dict.fromkeys(

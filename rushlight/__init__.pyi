@@ -852,6 +852,7 @@ from .amp.modes import autocast_increment_nesting as autocast_increment_nesting
 from .ops.signal.window import bartlett_window as bartlett_window
 from .ops.signal.window import blackman_window as blackman_window
 from .amp.modes import clear_autocast_cache as clear_autocast_cache
+from .torch._higher_order_ops.cond import cond as cond
 from .ops.aten_forms import convolution as convolution
 from .core.tensor.memory_order import cudnn_is_acceptable as cudnn_is_acceptable
 from .ops.quantized.tensor import dequantize as dequantize

@@ -11,6 +11,7 @@ from typing import Any
 from ..core.dispatch.extension_points import namespace
 from ..core.dispatch.op import OPS
 from ..nn import functional
+from ..nn.functional import told
 from ..nn.modules.module import Module
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
@@ -254,6 +255,8 @@ def qualified_name(function: Callable) -> str:
         return f"builtins.{name}"
     if getattr(operator, name.lstrip("_"), None) is function:
         return f"operator.{name.lstrip('_')}"
+    if getattr(functional, name, None) is function and name in told.ONLY_HERE:
+        return f"torch.nn.functional.{name}"
     if OPS.get(name) is function and getattr(namespace.value, name, None) is function:
         return f"torch.{name}"
     if getattr(functional, name, None) is function:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from rushlight._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
-from rushlight._higher_order_ops import associative_scan
+from rushlight._higher_order_ops import associative_scan, while_loop
 
 import rushlight as torch
 from rushlight.distributed.tensor import Partial, Replicate, Shard
@@ -32,6 +32,32 @@ def test_associative_scan_of_a_recurrence():
         assert found[i].item() == pytest.approx(h)
     with pytest.raises(ValueError, match="need to be on CUDA or XPU"):
         associative_scan(combine, found, 0)
+
+
+def test_a_branch_that_a_tensor_chooses():
+    x = torch.ones(2, requires_grad=True)
+    torch.cond(x.sum() > 1, torch.sin, torch.cos, (x,)).sum().backward()
+    assert x.grad.tolist() == pytest.approx([0.5403] * 2, abs=1e-4)
+    assert torch.cond(torch.tensor([False]), torch.sin, lambda t: (t, t * 2), [x.detach()])[1].tolist() == [2, 2]
+    with pytest.warns(UserWarning, match="Pred is a Python constant"):
+        assert torch.cond(0, torch.sin, torch.neg, (torch.ones(1),)).item() == -1
+    for wrong, words in (
+        ((torch.ones(2), abs, abs, (x,)), "single-element tensor"),
+        ((None, abs, abs, (x,)), "bool or tensor, but got None"),
+        ((True, abs, 3, (x,)), "both branches to be callable"),
+        ((True, abs, abs, (x, 3)), "only consists of tensor leaves"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            torch.cond(*wrong)
+
+
+def test_a_loop_that_a_tensor_ends():
+    i, x = while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x * 2), (torch.tensor(0), torch.ones(2)))
+    assert i.item() == 5 and x.tolist() == [32, 32]
+    assert while_loop(lambda i: i < 5, lambda i: i + 1, (torch.tensor(0),)).item() == 5
+    assert while_loop(lambda i: i < 5, lambda i: [i + 1], [torch.tensor(9)])[0].item() == 9
+    with pytest.raises(RuntimeError, match="same metadata"):
+        while_loop(lambda x: x.sum() < 5, lambda x: (torch.cat([x, x]),), (torch.ones(2),))
 
 
 def test_index_by_mapped_places():

@@ -35,6 +35,11 @@ TABLE = {  # recorded from torch: of each input, whether the others' gradients a
     "linear of a batch without bias": (F.linear, [(5, 3, 4), (2, 4)], "oo"),
     "conv2d": (F.conv2d, [(2, 3, 8, 8), (4, 3, 3, 3), (4,)], "nn="),
     "conv_transpose1d": (F.conv_transpose1d, [(2, 3, 5), (3, 4, 3), (4,)], "nn="),
+    "det": (torch.det, [(3, 3)], "o"),
+    "slogdet": (lambda a: torch.linalg.slogdet(a)[1], [(3, 3)], "o"),
+    "solve": (torch.linalg.solve, [(3, 3), (3, 2)], "oo"),
+    "solve for a vector": (torch.linalg.solve, [(3, 3), (3,)], "oo"),
+    "attention without a batch": (F.scaled_dot_product_attention, [(2, 3, 4)] * 3, "ooo"),
     "gru": (_layer(torch.gru), GRU, "oooooo"),
 }
 

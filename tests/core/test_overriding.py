@@ -53,6 +53,34 @@ PROGRAMS = {
             assert torch.equal(torch.einsum(equation, torch.ones(2, 3), b), torch.full((2, 4), 3.0))
         """
     ),
+    "functions that torch writes in Python tell their options by keyword": (
+        """
+        from rushlight.torch.overrides import TorchFunctionMode
+
+        told = []
+
+        class Tells(TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                told.append((func, len(args), dict(kwargs or {})))
+                return torch.tanh(*args) if func is F.relu else func(*args, **(kwargs or {}))
+
+        x = torch.linspace(-1, 1, 6).view(2, 3)
+        relu, norm, drop = torch.nn.ReLU(), torch.nn.LayerNorm(3), torch.nn.Dropout(0.25)
+        with Tells():
+            assert torch.equal(relu(x), x.tanh())
+            norm(x), drop(x), F.softmax(x, -1), torch.split(x, 1, 1), torch.norm(x), torch.relu(x)
+            torch.stft(torch.ones(8), 4, return_complex=True, window=torch.ones(4))
+        told = {func: rest for func, *rest in told[::-1]}
+        assert told[F.relu] == [1, {"inplace": False}]
+        assert told[F.layer_norm] == [2, {"weight": norm.weight, "bias": norm.bias, "eps": 1e-5}]
+        assert told[F.dropout] == [1, {"p": 0.25, "training": True, "inplace": False}]
+        assert told[F.softmax] == [1, {"dim": -1, "_stacklevel": 3, "dtype": None}]
+        assert told[torch.split] == [2, {"dim": 1}]
+        assert told[torch.norm] == [1, {"p": "fro", "dim": None, "keepdim": False, "out": None, "dtype": None}]
+        assert told[torch.stft][0] == 2 and len(told[torch.stft][1]) == 9
+        assert not any(func.__name__ == "publish" for func in told)
+        """
+    ),
     "gradients go through a subclass": (
         """
         class Plain(torch.Tensor):

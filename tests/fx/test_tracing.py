@@ -175,6 +175,11 @@ assert traced.graph.eliminate_dead_code()
 traced.recompile()
 assert "x + 1" not in traced.code and "add_" in traced.code
 """,
+    "functions of torch.nn.functional by that name, with all options": """
+code = fx.symbolic_trace(lambda x: F.elu(F.layer_norm(x, (4,)), inplace=True)).code
+assert "torch.nn.functional.layer_norm(x, (4,), weight = None, bias = None, eps = 1e-05)" in code
+assert "torch.nn.functional.elu(layer_norm, alpha = 1.0, inplace = True)" in code
+""",
     "a pattern is replaced": """
 def f(x, w):
     return torch.relu(x) + w + torch.relu(w)

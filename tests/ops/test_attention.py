@@ -210,3 +210,11 @@ def test_errors(queries, keys, options, error, words):
     q, k = torch.ones(queries), torch.ones(keys)
     with pytest.raises(error, match=words):
         F.scaled_dot_product_attention(q, k, k, **options)
+
+
+def test_results_lie_in_memory_as_torchs_kernels_leave_them():
+    heads, repeated = torch.rand(2, 5, 3, 4).transpose(1, 2), torch.rand(1, 3, 5, 4).expand(2, 3, 5, 4)
+    assert F.scaled_dot_product_attention(heads, heads, heads).stride() == (60, 4, 12, 1)
+    assert F.scaled_dot_product_attention(repeated, heads, heads).stride() == (60, 20, 4, 1)
+    with sdpa_kernel(SDPBackend.MATH):
+        assert F.scaled_dot_product_attention(heads, heads, heads).stride() == (60, 20, 4, 1)

@@ -218,3 +218,21 @@ def test_gradients_are_in_rows_and_losses_in_the_order_of_the_input():
 def test_targets_are_checked_in_torchs_order(shape, target, kind, message):
     with pytest.raises(kind, match=message):
         F.cross_entropy(torch.zeros(shape), torch.full(target, 9))
+
+
+@pytest.mark.parametrize(
+    ("shape", "reduction", "classes", "probabilities"),
+    [
+        ((2, 3), "mean", "NllLossBackward0", "DivBackward1"),
+        ((2, 3), "none", "NllLossBackward0", "NegBackward0"),
+        ((2, 3, 4), "none", "ViewBackward0", "NegBackward0"),
+        ((2, 3, 4), "sum", "NllLoss2DBackward0", "NegBackward0"),
+        ((2, 3, 2, 2), "none", "NllLoss2DBackward0", "NegBackward0"),
+        ((2, 3, 2, 2, 2), "none", "ViewBackward0", "NegBackward0"),
+    ],
+)
+def test_nodes_of_cross_entropy(shape, reduction, classes, probabilities):
+    x = torch.zeros(shape, requires_grad=True)
+    target = torch.zeros(shape[:1] + shape[2:], dtype=torch.int64)
+    assert F.cross_entropy(x, target, reduction=reduction).grad_fn.name() == classes
+    assert F.cross_entropy(x, x.detach().softmax(1), reduction=reduction).grad_fn.name() == probabilities

@@ -163,3 +163,61 @@ def test_the_gradient_of_a_sum_over_one_element_is_the_incoming_one():
     x = rushlight.rand(1, 2, 3, requires_grad=True)
     (g,) = rushlight.autograd.grad(x.cumsum(0).sum(), x)
     assert g.stride() == (0, 0, 0)
+
+
+def _volume(*order: int) -> rushlight.Tensor:
+    sizes = [(4, 2, 3)[i] for i in order]
+    return rushlight.rand(sizes).permute([order.index(i) for i in range(3)])
+
+
+@pytest.mark.parametrize(
+    ("index", "stride"),
+    [
+        (lambda i: (i,), (6, 3, 1)),
+        (lambda i: (slice(None), i[:2] % 2), (1, 4, 8)),
+        (lambda i: (..., i), (3, 12, 1)),
+        (lambda i: (i, i % 2), (3, 1)),
+    ],
+)
+def test_elements_at_indices_lie_as_the_rest_of_the_input(index, stride):
+    x, i = _volume(1, 2, 0), rushlight.tensor([0, 2, 1])
+    assert x.stride() == (1, 12, 4)
+    found = x[index(i)]
+    assert found.stride() == stride and rushlight.equal(found, x.contiguous()[index(i)])
+
+
+def test_a_batch_of_images_that_is_chosen_by_index_stays_channels_last():
+    x, i = rushlight.rand(4, 3, 5, 6).to(memory_format=rushlight.channels_last), rushlight.tensor([0, 2, 1])
+    assert x[i].stride() == x[[True, False, True, True]].stride() == (90, 1, 18, 3)
+    assert x[:, i].stride() == (90, 30, 6, 1) and x[:, :, i].stride() == (54, 1, 3, 9)
+    assert x[i, :, i].stride() == (18, 1, 3)
+
+
+def test_operands_that_repeat_or_broadcast_tell_the_order_together():
+    x, y = rushlight.rand(3, 1, 2).permute(2, 1, 0), rushlight.rand(2, 3)
+    assert (x == y).stride() == (1, 2, 4)
+    x, g = _volume(2, 1, 0), rushlight.ones(()).expand(4, 2, 3)
+    assert (g * x).stride() == (x * g).stride() == x.stride() == (1, 4, 8)
+
+
+def test_to_a_memory_format_keeps_what_torch_suggests_that_format_for():
+    rows, columns = rushlight.contiguous_format, rushlight.channels_last
+    x = rushlight.rand(3, 4).t()
+    assert x.to(memory_format=rows) is x and x.double().to(rushlight.float32, memory_format=rows).stride() == (3, 1)
+    part = rushlight.rand(2, 6, 4, 5).to(memory_format=columns)[:, :3]
+    assert part.to(memory_format=columns) is part
+    for shape, stride in (((2, 1, 4, 5), (20, 1, 5, 1)), ((2, 3, 1, 1), (3, 1, 3, 3))):
+        gray = rushlight.rand(shape)
+        moved = gray.to(memory_format=columns)
+        assert gray.contiguous(memory_format=columns) is gray and moved.stride() == stride
+        assert moved.clone().stride() == moved.double().stride() == rushlight.zeros_like(moved).stride() == stride
+    assert rushlight.nn.Conv2d(1, 5, 3, padding=1)(rushlight.rand(2, 1, 4, 5).to(memory_format=columns)).stride() == (
+        100,
+        1,
+        25,
+        5,
+    )
+    gray = rushlight.rand(2, 1, 4, 4).to(memory_format=columns)
+    assert rushlight.cat([gray, gray], 1).stride() == (32, 1, 8, 2)
+    images = rushlight.rand(2, 3, 4, 4).to(memory_format=columns)
+    assert rushlight.nn.functional.max_pool2d(images, 1).stride() == (48, 1, 12, 3)

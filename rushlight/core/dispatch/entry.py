@@ -458,7 +458,7 @@ def call(input, other{out}):
             e1 = other._edge
         r = state.run({kernel}, a, b)
         if not a.flags.c_contiguous and r.ndim > 1:
-            r = ordered(r, a)
+            r = ordered(r, a, b)
         e0 = input._edge
     except Exception as error:
         return {slow}(record, (input, other), (), error)

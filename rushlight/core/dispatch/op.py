@@ -261,7 +261,7 @@ def _in_first_order(kernel: Callable) -> Callable:
     def run(x: Any, y: Any) -> Any:
         r = kernel(x, y)
         looked_at = isinstance(r, np.ndarray) and r.ndim > 1 and isinstance(x, np.ndarray)
-        return ordered(r, x) if looked_at else r
+        return ordered(r, x, y) if looked_at else r
 
     return run
 

@@ -67,7 +67,7 @@ def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -
         arrays = prepare(record, tensors)
         r = execute(record, arrays, metadata)
         if record.kind == "binary" and type(r) is np.ndarray and r.ndim > 1 and isinstance(arrays[0], np.ndarray):
-            r = ordered(r, arrays[0])
+            r = ordered(r, *arrays)
         if record.unrounded:
             r = _narrowed(r, arrays)
     except Exception as better:

@@ -7,6 +7,7 @@ public function is replaced by one that does, and the functions stay the objects
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Iterable
 from types import FunctionType
@@ -24,6 +25,7 @@ __all__ = [
     "activate",
     "ask",
     "ask_operands",
+    "by_keyword",
     "convert",
     "default_impl",
     "disabled_impl",
@@ -31,6 +33,7 @@ __all__ = [
     "modes",
     "overloaded_args",
     "publish",
+    "told_by_keyword",
 ]
 
 
@@ -177,12 +180,38 @@ def overloaded_args(args: tuple, kwargs: dict) -> list[Any]:
     return found
 
 
+def by_keyword(function: Callable, complete: bool) -> Callable[[tuple, dict], tuple[tuple, dict]]:
+    """An `arguments_as_told`: only what has no default stays positional; `complete` adds the defaults to the keywords."""
+
+    def told(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        signature = inspect.signature(function)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            return args, kwargs  # a wrong call, which the function itself explains
+        if complete:
+            bound.apply_defaults()
+        needed = [name for name, p in signature.parameters.items() if p.default is p.empty]
+        given = bound.arguments
+        return tuple(given[name] for name in needed), {name: v for name, v in given.items() if name not in needed}
+
+    return told
+
+
+def told_by_keyword(function: Any) -> Any:
+    """Decorator of a function that torch writes in Python: it tells its options by keyword, also those not given."""
+    function.arguments_as_told = by_keyword(function, complete=True)
+    return function
+
+
 def _asking(shown: Callable, plain: Callable) -> Callable[[tuple, dict], Any]:
-    arranged = shown.__dict__.get("arguments_as_told") if isinstance(shown, FunctionType) else None
+    notes = shown.__dict__ if isinstance(shown, FunctionType) else {}
 
     def call(args: tuple, kwargs: dict) -> Any:
         if not _local.off or _local.modes:
-            args = args if arranged is None else arranged(args)
+            arranged = notes.get("arguments_as_told")
+            if arranged is not None:
+                args, kwargs = arranged(args, kwargs)
             found = [] if _local.off else overloaded_args(args, kwargs)
             if found or _local.modes:
                 return ask(shown, found, args, kwargs)
@@ -242,7 +271,8 @@ def publish(space: dict[str, Any]) -> None:
 
 def _replace_all(space: dict[str, Any]) -> None:
     for name, function in space.items():
-        if isinstance(function, FunctionType) and not function.__name__.startswith("_") and name not in _NEVER:
+        private = name.startswith("_") or name in _NEVER
+        if isinstance(function, FunctionType) and not function.__name__.startswith("_") and not private:
             _replace(function, function)
 
 

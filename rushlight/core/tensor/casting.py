@@ -78,7 +78,7 @@ def cast(a: np.ndarray, new: np.dtype) -> np.ndarray:
 def cast_like(a: np.ndarray, new: np.dtype) -> np.ndarray:
     """A copy of `a` in the type `new`, in the memory of `dense_like`."""
     if 0 not in a.strides:
-        return castable(a, new).astype(new)
+        return keep_strides(castable(a, new).astype(new), a)
     out = dense_like(a, new)
     np.copyto(out, castable(a, new), "unsafe")
     return out
@@ -118,24 +118,50 @@ def dense_like(a: np.ndarray, dtype: Any = None) -> np.ndarray:
     if isinstance(a, Buffer):
         return a.backend.apply(dense_like, (a, dtype), {})
     if 0 not in a.strides:
-        return np.empty_like(a, dtype=dtype, subok=False)
+        return keep_strides(np.empty_like(a, dtype=dtype, subok=False), a)
     order = innermost_first(a.shape, [a.strides])[::-1]
     out = np.empty([a.shape[dim] for dim in order], a.dtype if dtype is None else dtype)
     return out.transpose(sorted(range(a.ndim), key=order.__getitem__))
 
 
-def ordered(r: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """A result of two operands in the order of the first one's axes in memory, as torch lays it; NumPy gives rows."""
-    if first.shape != r.shape or 0 in first.strides:
+def keep_strides(r: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """`r`, in memory as dense as `a` and in its order, with its strides along dimensions of one element as well.
+
+    NumPy takes others there, where they move nothing; torch shows them, and tells memory formats by them.
+    """
+    if 1 not in a.shape or type(r) is not np.ndarray:
         return r
-    return _laid(r, sorted(range(r.ndim), key=lambda i: -first.strides[i]))
+    strides = tuple([s // a.itemsize * r.itemsize for s in a.strides])
+    moved = [s == t for s, t, n in zip(strides, r.strides, a.shape, strict=True) if n != 1]
+    if strides == r.strides or 0 in strides or not all(moved):
+        return r
+    return np.lib.stride_tricks.as_strided(r, strides=strides)
+
+
+def ordered(r: np.ndarray, first: np.ndarray, second: Any) -> np.ndarray:
+    """A result of two operands, of which the second may be a number, in the order in memory that torch gives to it.
+
+    That of the first one's axes where it has the result's shape; NumPy gives rows.
+    """
+    if first.shape == r.shape and 0 not in first.strides:
+        return _laid(r, sorted(range(r.ndim), key=lambda i: -first.strides[i]))
+    is_array = isinstance(second, np.ndarray)
+    if not any(first.strides) and r.flags.c_contiguous and (not is_array or second.flags.c_contiguous):
+        return r  # 0.4 us: the gradients of sums are one number, repeated
+    operands = [first, second] if is_array else [first]
+    return ordered_as_all(r, operands)
 
 
 def ordered_as_all(r: np.ndarray, operands: Sequence[np.ndarray]) -> np.ndarray:
     """A fresh result of operands that are broadcast, in the order in memory that torch gives to it."""
     if all(a.flags.c_contiguous for a in operands):
         return np.ascontiguousarray(r)
-    return _laid(r, innermost_first(r.shape, [_broadcast_strides(a, r.shape) for a in operands])[::-1])
+    return ordered_by_strides(r, [broadcast_strides(a, r.shape) for a in operands])
+
+
+def ordered_by_strides(r: np.ndarray, operands: Sequence[list[int]]) -> np.ndarray:
+    """A fresh result of operands that step along its dimensions so far, in the order in memory that torch gives to it."""
+    return _laid(r, innermost_first(r.shape, [*operands])[::-1])
 
 
 def _laid(r: np.ndarray, order: list[int]) -> np.ndarray:
@@ -149,7 +175,7 @@ def _laid(r: np.ndarray, order: list[int]) -> np.ndarray:
     return laid
 
 
-def _broadcast_strides(a: np.ndarray, shape: tuple[int, ...]) -> list[int]:
+def broadcast_strides(a: np.ndarray, shape: tuple[int, ...]) -> list[int]:
     """The strides of an operand in the shape that it is broadcast to, 0 where it repeats its elements."""
     first = len(shape) - a.ndim
     own = [s if n == m else 0 for s, n, m in zip(a.strides, a.shape, shape[first:], strict=True)]

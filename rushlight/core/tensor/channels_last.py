@@ -28,17 +28,23 @@ def is_channels_last(a: np.ndarray) -> bool:
     return True
 
 
+def dense_rows(a: np.ndarray) -> np.ndarray:
+    """The elements in the order of the indices, with the strides of their shape also along dimensions of one element."""
+    rows = np.ascontiguousarray(a, like=a)
+    return rows.reshape(-1).reshape(a.shape) if 1 in a.shape else rows
+
+
 def in_channels_last(a: np.ndarray) -> np.ndarray:
     """The elements of a batch of images or volumes, channels-last in memory."""
     if a.ndim not in _BY_RANK:
         return a
     order, back = _BY_RANK[a.ndim]
-    return np.ascontiguousarray(a.transpose(order), like=a).transpose(back)
+    return dense_rows(a.transpose(order)).transpose(back)
 
 
 def in_suggested_format(a: np.ndarray) -> np.ndarray:
     """The array made C-contiguous, unless it is channels-last."""
-    return a if a.flags.c_contiguous or is_channels_last(a) else np.ascontiguousarray(a)
+    return a if is_channels_last(a) else np.ascontiguousarray(a)
 
 
 def follow_channels(kernel: Callable, positions: tuple[int, ...]) -> Callable:
@@ -48,7 +54,7 @@ def follow_channels(kernel: Callable, positions: tuple[int, ...]) -> Callable:
         r = kernel(*arguments, **metadata)
         for i in positions:
             a = arguments[i]
-            if not a.flags.c_contiguous and is_channels_last(a):
+            if a.ndim > 3 and a.strides[1] <= a.strides[-1] and is_channels_last(a):
                 return (in_channels_last(r[0]), *r[1:]) if type(r) is tuple else in_channels_last(r)
         return r
 

@@ -21,6 +21,7 @@ from . import (
     resize,
     similarity_loss,
 )  # fmt: skip
+from . import told as _told
 
 _functions = {name: _OPS[name] for name in _FUNCTIONAL}
 for _file in (
@@ -34,5 +35,7 @@ for _file in (
     }
 globals().update(_functions)
 __all__ = sorted(_functions)  # pyright: ignore[reportUnsupportedDunderAll]
+_told.by_keyword(_functions)
+
 _publish(globals())
 _function_tables.register(globals())

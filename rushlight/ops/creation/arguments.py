@@ -13,7 +13,7 @@ from ...core.device.buffer import Buffer, outline_of
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import OPS
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.channels_last import CHANNELS_LAST
+from ...core.tensor.channels_last import CHANNELS_LAST, dense_rows
 from ...core.tensor.layout import memory_format as MemoryFormat
 from ...core.tensor.layout import strided
 from ...core.tensor.storage import storage_of
@@ -105,7 +105,7 @@ def arranged(a: np.ndarray, memory_format: Any) -> np.ndarray:
     check_rank(a.ndim, name)
     if name in CHANNELS_LAST:
         order, back = CHANNELS_LAST[name]
-        return np.asarray(a.transpose(order), order="C").transpose(back)
+        return dense_rows(a.transpose(order)).transpose(back)
     return np.asarray(a, order="C")
 
 

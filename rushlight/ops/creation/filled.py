@@ -18,7 +18,7 @@ from ...core.dispatch.op import composite
 from ...core.dispatch.overlap import shares_places
 from ...core.dispatch.scalars import exact, scalar_of
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.casting import dense_like
+from ...core.tensor.casting import dense_like, keep_strides
 from ...core.tensor.legacy_types import construct
 from ...core.tensor.placeholder import NoArray
 from ...core.tensor.size import shape_from, shape_keyword
@@ -231,7 +231,7 @@ def _dense_like(make: Any) -> Any:
     """NumPy's *_like in the order of `dense_like`, as torch's preserve_format."""
 
     def like(a, kind):
-        return make(a if 0 not in a.strides else dense_like(a), dtype=kind, subok=False)
+        return keep_strides(make(a if 0 not in a.strides else dense_like(a), dtype=kind, subok=False), a)
 
     return like
 

@@ -11,6 +11,7 @@ from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.overlap import check_apart
 from ...core.dispatch.scalars import exact, fits_floats, number_as, type_name
+from ...core.tensor.casting import broadcast_strides, ordered_by_strides
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ...core.warn import warn
 from ..creation.from_data import array_from
@@ -267,7 +268,7 @@ def _index(*tensors):
     """The elements at index arrays, which are broadcast together; None leaves a dimension whole."""
     if len(tensors) == 2 and tensors[1].dtype.kind == "i" and tensors[0].ndim:
         try:
-            return tensors[0].take(tensors[1], 0)
+            return _in_order_of(tensors[0].take(tensors[1], 0), *tensors)
         except IndexError:
             pass  # explained below
     input, indices = tensors[0], _where(tensors[1:])
@@ -275,7 +276,21 @@ def _index(*tensors):
         out = input[indices]
     except IndexError:
         raise _index_error(input, indices) from None
-    return out if out.flags.c_contiguous else np.ascontiguousarray(out, like=out)
+    return _in_order_of(out, *tensors)
+
+
+def _in_order_of(out: np.ndarray, input: np.ndarray, *indices: np.ndarray | None) -> np.ndarray:
+    """What was indexed, in the order in memory that torch gives it: the indexed dimensions step nowhere in the input."""
+    if out.ndim < 2 or input.ndim < 2 or input.flags.c_contiguous or not out.size:
+        return out if out.flags.c_contiguous else np.ascontiguousarray(out, like=out)
+    arrays = [i if i.dtype.kind == "i" else i.nonzero()[0] for i in indices if i is not None]
+    places = [d for d, i in enumerate(indices) if i is not None]
+    shape = np.broadcast_shapes(*[i.shape for i in arrays])
+    before = places[0] if places[-1] - places[0] < len(places) else 0  # not adjacent: they come first
+    rest = [s for d, s in enumerate(input.strides) if d >= len(indices) or indices[d] is None]
+    around = [0] * before, [0] * (len(rest) - before)
+    steps = [[*around[0], *broadcast_strides(i, shape), *around[1]] for i in arrays]
+    return ordered_by_strides(out, [[*rest[:before], *[0] * len(shape), *rest[before:]], *steps])
 
 
 def _index_error(input: np.ndarray, indices: tuple) -> Exception:

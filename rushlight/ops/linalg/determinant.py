@@ -25,7 +25,7 @@ def _diagonal_and_sign(a):
     return lu.diagonal(0, -2, -1), (1 - 2 * (swaps % 2)).astype(a.dtype)
 
 
-@primitive(name="linalg_det", public=False, out=True)
+@primitive(name="linalg_det", public=False, out=True, keeps={"A": None})
 def det(A, /):
     """The determinant.
 
@@ -69,7 +69,12 @@ def _adjugate(g, A):
 
 
 @primitive(
-    name="linalg_slogdet", public=False, outputs=2, out=True, returns=named("linalg_slogdet", "sign", "logabsdet")
+    name="linalg_slogdet",
+    public=False,
+    outputs=2,
+    out=True,
+    returns=named("linalg_slogdet", "sign", "logabsdet"),
+    keeps={"A": None},
 )  # fmt: skip
 def slogdet(A, /):
     """The determinant's sign (complex: its direction) and the logarithm of its absolute value.

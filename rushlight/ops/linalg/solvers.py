@@ -37,7 +37,12 @@ def _solve_arrays(a, b):
 
 
 @primitive(
-    name="linalg_solve_ex", public=False, outputs=1, columns=(0,), returns=named("linalg_solve_ex", "result", "info")
+    name="linalg_solve_ex",
+    public=False,
+    outputs=1,
+    columns=(0,),
+    returns=named("linalg_solve_ex", "result", "info"),
+    keeps={"A": None},
 )
 def _solve(A, B, /, left, check_errors, name):
     check_floating(A, "linalg.solve", low=True)

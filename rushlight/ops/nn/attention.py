@@ -15,6 +15,7 @@ import numpy as np
 from ...core.device.backend import on_device_of
 from ...core.dispatch.mode import may_branch_on_data, thread
 from ...core.dispatch.op import OPS, composite, primitive
+from ...core.tensor.casting import dense_like
 from ...core.tensor.dtype import bool_
 from ...core.tensor.tensor import Tensor, constant, type_word
 from ..random.sample import dropout
@@ -84,7 +85,7 @@ def _laid_out(matrices: np.ndarray, like: np.ndarray) -> np.ndarray:
     shape = (*like.shape[:-1], matrices.shape[-1])
     if shape != like.shape or like.flags.c_contiguous:
         return matrices.reshape(shape).astype(like.dtype, copy=False)
-    r = np.empty_like(like, order="K")
+    r = dense_like(like)
     r[...] = matrices.reshape(shape)
     return r
 
@@ -94,6 +95,12 @@ def _attend(query, key, value, attn_mask=None, /, is_causal=False, scale=1.0):
     mask = _mask(attn_mask, query, key, q.dtype)
     out, shift, share = attention_blocks.forward(q, _matrices(key), _matrices(value), mask, is_causal, scale)
     return _laid_out(out, query), shift, share
+
+
+def _attend_by_formula(query, key, value, attn_mask=None, /, is_causal=False, scale=1.0):
+    """As torch's products of matrices, whose result is in rows."""
+    out, shift, share = _attend(query, key, value, attn_mask, is_causal, scale)
+    return np.ascontiguousarray(out, like=out), shift, share
 
 
 def _rule(g, query, key, value, attn_mask, out, shift, share, is_causal, scale):
@@ -112,15 +119,22 @@ def _backward(grad, query, key, value, out, shift, share, attn_mask=None, /, is_
     return tuple(_laid_out(g, a) for g, a in zip(gradients, (query, key, value), strict=True))
 
 
-def _primitive(node: str) -> Callable[..., Tensor]:
+def _is_not_whole(a: Any) -> bool:
+    """Of what torch computes by formulas, on views of it: of a batch of heads it saves the tensors themselves."""
+    return a.ndim != 4
+
+
+def _primitive(node: str, kernel: Callable = _attend_by_formula) -> Callable[..., Tensor]:
     """The primitive, under the name of the node that torch records."""
-    attend = primitive(public=False, name="scaled_dot_product_attention", extras=("shift", "share"), node=node)(_attend)
+    kept = dict.fromkeys(("query", "key", "value"), _is_not_whole)
+    options: dict[str, Any] = {"extras": ("shift", "share"), "node": node, "keeps": kept}
+    attend = primitive(public=False, name="scaled_dot_product_attention", **options)(kernel)
     attend.vjp(_rule)
     return attend
 
 
 _matrix, _batch, _copied = map(_primitive, ("MmBackward0", "UnsafeViewBackward0", "ToCopyBackward0"))
-_flash = _primitive("ScaledDotProductFlashAttentionForCpuBackward0")
+_flash = _primitive("ScaledDotProductFlashAttentionForCpuBackward0", _attend)
 
 
 def _primitive_for(query: np.ndarray, flash: bool) -> Callable[..., Tensor]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.checks import lies_within, lowest
@@ -158,8 +159,15 @@ for _name, _rule in list(_nll_loss.record.rules.items()):
 @composite()
 def nll_loss(input, target, weight=None, ignore_index=-100, reduction="mean"):
     """-weight[target] * input[target] for log-probabilities. Shape: (N, C, *), (N, *) -> () or (N, *)."""
-    op = _nll_loss2d if input._array.ndim > 2 else _nll_loss
-    return op(input, target, weight, ignore_index, reduction)
+    return _picked(input, target, weight, ignore_index, reduction)
+
+
+def _picked(logp: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str) -> Tensor:
+    n = logp._array.ndim
+    if n < 3:
+        return _nll_loss(logp, target, weight, ignore_index, reduction)
+    loss = _nll_loss2d(logp, target, weight, ignore_index, reduction)
+    return shown_as(loss, "ViewBackward0") if n != 4 and reduction == "none" else loss  # torch's kernel is of images
 
 
 @composite()
@@ -187,8 +195,7 @@ def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean
     if target.is_floating_point():
         _check_targets(input._array, target._array)
     logp = input.log_softmax(d)
-    picked = _nll_loss2d if input._array.ndim > 2 else _nll_loss
-    loss = picked(logp, target, weight, ignore_index, reduction)
+    loss = _picked(logp, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return loss
     return loss * (1 - label_smoothing) + _smooth(logp, target, weight, ignore_index, reduction, d) * (
@@ -206,7 +213,9 @@ def _with_probabilities(logp: Tensor, p: Tensor, weight: Any, d: int, reduction:
         terms = terms * weight.reshape((c,) + (1,) * (logp._array.ndim - d - 1))
     if reduction == "none":
         return -terms.sum(d)
-    return -terms.sum() / (logp._array.size // max(1, c)) if reduction == "mean" else -terms.sum()  # none: nan
+    if reduction != "mean":
+        return -terms.sum()
+    return shown_as(-terms.sum() / (logp._array.size // max(1, c)), "DivBackward1", 1)  # of none: nan
 
 
 def _smooth(logp: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, d: int) -> Tensor:

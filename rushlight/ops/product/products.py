@@ -11,6 +11,7 @@ import numpy as np
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.slow_path import write_out
+from ...core.dispatch.torch_function import told_by_keyword
 from ...core.tensor.dtype import bool_
 from ...core.tensor.layout import contiguous_format
 from ...core.tensor.node import Leaf
@@ -25,6 +26,7 @@ from .matmul import bmm, conjugate, matmul, mm
 # ---------------------------------------------------------------------------------------------- pairs of dimensions
 
 
+@told_by_keyword
 @composite()
 def tensordot(a, b, dims=2, out=None):
     """The sum of products over pairs of dimensions.
@@ -472,7 +474,7 @@ def einsum(*args):
     return t if order == [*range(len(order))] and (summed or len(operands) > 1) else t.permute(order)
 
 
-einsum.arguments_as_told = _equation_first  # to classes with __torch_function__
+einsum.arguments_as_told = lambda args, kwargs: (_equation_first(args), kwargs)  # to classes with __torch_function__
 
 
 # ---------------------------------------------------------------------------------------------- vectors in space
@@ -591,6 +593,7 @@ def _euclidean_by_product(x1, x2):
     return squares.clamp_min(0).sqrt()
 
 
+@told_by_keyword
 @composite()
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-norm distances of all pairs of rows.

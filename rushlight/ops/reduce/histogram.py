@@ -10,6 +10,7 @@ from ...core.dispatch.mode import assert_all
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.dispatch.slow_path import write_out
+from ...core.dispatch.torch_function import told_by_keyword
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word, wrap
@@ -108,6 +109,7 @@ def _sortable(a):
     return a.astype(np.float32) if a.dtype.kind == "V" else a
 
 
+@told_by_keyword
 @composite(method=True)
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The distinct elements in order, or the distinct slices along `dim`.
@@ -131,6 +133,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     return _distinct(results, return_inverse, return_counts)
 
 
+@told_by_keyword
 @composite(method=True)
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The elements (or slices along `dim`) that differ from the one before.

@@ -15,6 +15,7 @@ from ...core.device.buffer import Buffer
 from ...core.dispatch.mode import may_branch_on_data, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
+from ...core.dispatch.torch_function import told_by_keyword
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
 from ...core.tensor.node import shown_as
@@ -665,6 +666,7 @@ def _(g, input, out, ord, dim, keepdim, dtype):
     return x * x.abs().pow(ord - 2) * (g / out.pow(ord - 1)).masked_fill(out == 0, 0)
 
 
+@told_by_keyword
 @composite(method=True)
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """The norm of the elements over `dim`: (sum |x|^p)^(1/p).

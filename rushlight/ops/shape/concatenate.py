@@ -9,7 +9,7 @@ from ...core.dispatch.autocast import Off
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.channels_last import is_channels_last
+from ...core.tensor.channels_last import in_channels_last, is_channels_last
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
@@ -47,8 +47,8 @@ def _cat_slowly(tensors, dim):
 
 def contiguous_or_channels_last(r, sources):
     """`r` in the layout that torch joins tensors in: channels last if all are, else contiguous."""
-    if r.flags.c_contiguous or r.ndim in (4, 5) and all(map(is_channels_last, sources)):
-        return r
+    if r.ndim in (4, 5) and all(map(is_channels_last, sources)):
+        return in_channels_last(r)
     return np.asarray(r, order="C")
 
 

@@ -20,8 +20,8 @@ from ...core.dispatch.op import MEMORY_BOUND, composite, primitive
 from ...core.dispatch.overlap import is_read_again, store, write_in_order
 from ...core.dispatch.scalars import NUMBERS, exact, fits_floats, type_name
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.casting import cast_like, castable, copy_into
-from ...core.tensor.channels_last import CHANNELS_LAST
+from ...core.tensor.casting import cast_like, castable, copy_into, keep_strides
+from ...core.tensor.channels_last import CHANNELS_LAST, is_channels_last
 from ...core.tensor.node import Node, show_as, shown_as
 from ...core.tensor.placeholder import NoArray, flags_of
 from ...core.tensor.resizing import resize
@@ -37,7 +37,7 @@ from ..creation.arguments import backend_like, check_rank, format_name
 def _clone(input, /, order="K"):
     if order == "C":
         return np.array(input, order="C", like=input)
-    return input.copy(order="K") if 0 not in input.strides else cast_like(input, input.dtype)
+    return keep_strides(input.copy(order="K"), input) if 0 not in input.strides else cast_like(input, input.dtype)
 
 
 @_clone.vjp
@@ -142,12 +142,18 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
     t = self if device is None else moved(self, devices.backend(device))
     kind = self.dtype
     t = _to_copy(t, kind if dtype is None else dtype) if copy and t is self or dtype not in (None, kind) else t
-    return t if memory_format is None else _in_format(t, memory_format)
+    return t if memory_format is None else _in_format(t, memory_format, t is not self)
 
 
-def _in_format(t: Tensor, memory_format: Any) -> Tensor:
-    """The tensor itself where its elements are stored as `memory_format` says, else a copy that is."""
-    kept = format_name(memory_format) == "preserve_format" or t.is_contiguous(memory_format)
+def _in_format(t: Tensor, memory_format: Any, fresh: bool) -> Tensor:
+    """A tensor stored as `memory_format` says; `t` itself where its strides suggest that format, as torch reads them.
+
+    Rows are suggested by all strides that are not channels-last. A `fresh` tensor has to have the format whole.
+    """
+    name = format_name(memory_format)
+    check_rank(t._array.ndim, name)
+    suggested = is_channels_last(t._array) if name in CHANNELS_LAST else not is_channels_last(t._array)
+    kept = name == "preserve_format" or (suggested and not (fresh and not t.is_contiguous(memory_format)))
     return t if kept else clone(t, memory_format=memory_format)
 
 
@@ -177,7 +183,7 @@ def type_as(self, other):
 def cpu(self, memory_format=None):
     """The tensor on the CPU: itself if it is there, and `memory_format` asks for no other order in memory."""
     t = moved(self, None)
-    return t if memory_format is None else _in_format(t, memory_format)
+    return t if memory_format is None else _in_format(t, memory_format, t is not self)
 
 
 @composite(method=True, function=False)

@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import as_strided as _stride
 from ...core.device.backend import on_device_of
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import OPS, composite, primitive
+from ...core.dispatch.torch_function import told_by_keyword
 from ...core.tensor.layout import contiguous_format
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.resizing import whole
@@ -451,6 +452,7 @@ def split_with_sizes(input, split_sizes, dim=0):
     return _split_sizes(input, tuple(split_sizes), dim)
 
 
+@told_by_keyword
 @composite()
 def split(tensor, split_size_or_sections, dim=0):
     """Views of equal size along `dim`, or of the listed sizes: a tuple.

@@ -8,12 +8,14 @@ import numpy as np
 
 from ...core.device.backend import on_device_of
 from ...core.dispatch.op import OPS, composite
+from ...core.dispatch.torch_function import publish, told_by_keyword
 from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor, wrap
 from ...core.warn import warn
 from .fft import _c2c, _c2r, _complex, _r2c
 
 
+@told_by_keyword
 @composite(method=True, function=False)
 def stft(
     input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
@@ -105,6 +107,7 @@ def _padded_window(input: Any, window: Any, size: int, n_fft: int) -> Any:
     return window
 
 
+@told_by_keyword
 @composite(method=True, function=False)
 def istft(
     input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
@@ -187,3 +190,6 @@ def _overlapped(pieces: Any, hop: int, total: int) -> Any:
     places = (np.arange(frames)[:, None] * hop + np.arange(n)).reshape(-1)
     out = pieces.new_zeros(batch, total)
     return out.index_add(1, wrap(places), pieces.reshape(batch, frames * n))
+
+
+publish({"stft": stft, "istft": istft})

@@ -106,7 +106,7 @@ def max_pool_values(input, /, window, stride, padding, dilation, ceil_mode):
             here = x[tap(x.ndim, axis, r * d, o, s)]
             y = np.maximum(y, here) if r == 1 else np.maximum(y, here, out=y)
         x = y
-    return x.copy() if x.base is not None or x is input else x
+    return x.copy(order="K") if x.base is not None or x is input else x
 
 
 def _maxima(x, outs, window, stride, dilation, place):

@@ -1,5 +1,7 @@
 """`torch._higher_order_ops`: operators that take functions."""
 
 from .associative_scan import associative_scan
+from .cond import cond
+from .while_loop import while_loop
 
-__all__ = ["associative_scan"]
+__all__ = ["associative_scan", "cond", "while_loop"]

@@ -25,7 +25,7 @@ def call(input, other, *, out=None):
             e1 = other._edge
         r = state.run(kernel if a.size < least else large, a, b)
         if not a.flags.c_contiguous and r.ndim > 1:
-            r = ordered(r, a)
+            r = ordered(r, a, b)
         e0 = input._edge
     except Exception as error:
         return slow_call(record, (input, other), (), error)
@@ -79,7 +79,7 @@ def call(input, other):
             e1 = other._edge
         r = state.run(kernel if a.size < least else large, a, b)
         if not a.flags.c_contiguous and r.ndim > 1:
-            r = ordered(r, a)
+            r = ordered(r, a, b)
         e0 = input._edge
     except Exception as error:
         return slow_operator(record, (input, other), (), error)

@@ -248,7 +248,7 @@ def _cdist(tracer: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) -> 
 
 
 def _einsum(tracer: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
-    equation, *tensors = OPS["einsum"].arguments_as_told(args)
+    (equation, *tensors), _ = OPS["einsum"].arguments_as_told(args, kwargs)
     return tracer.operator("einsum", equation, tensors, None)
 
 
