@@ -70,7 +70,7 @@ def zero_eagerly(rank, size):
 def averager(rank, size, compiled=True):
     model = network()
     inner = torch.optim.SGD(model.parameters(), lr=0.05)
-    optimizer = PostLocalSGDOptimizer(inner, PeriodicModelAverager(period=3, warmup_steps=1))
+    optimizer = PostLocalSGDOptimizer(inner, PeriodicModelAverager(period=1, warmup_steps=6))
     return trained(rank, model, optimizer, lambda i: None, compiled)
 
 
