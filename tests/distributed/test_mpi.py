@@ -4,11 +4,11 @@ import os
 import warnings
 
 import pytest
+from rushlight.multiprocessing import start_processes
 from several import results_of
 
 import rushlight as torch
 import rushlight.distributed as dist
-from rushlight.multiprocessing import start_processes
 
 pytest.importorskip("mpi4py")
 
