@@ -279,7 +279,7 @@ def init_process_group(
     env:// (the default: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, which mpiexec and srun need not set), tcp://host:port or file:///path.
 
     Raises ValueError for what is missing or when there is a default group already, RuntimeError for a backend that is
-    not there, or for processes on several hosts without MPI, AssertionError for a backend that nobody knows.
+    not there, or for processes on several hosts without MPI, AssertionError for an unknown backend.
     """
     if _World.default is not None:
         raise ValueError("trying to initialize the default process group twice!")
