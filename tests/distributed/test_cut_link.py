@@ -17,7 +17,7 @@ import pytest
 
 from rushlight.distributed import mesh
 
-LIMIT_S = 12.0  # the promise is 10, on a machine with nothing else to do
+LIMIT_S = 20.0  # 5 to 7 where the machine has nothing else to do; the limit of the calls is half an hour
 _number = count()
 
 PROGRAM = """
