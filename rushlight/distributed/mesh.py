@@ -49,8 +49,8 @@ _IP = socket.AF_INET, socket.AF_INET6
 _NOTHING = np.empty(0, np.uint8)
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-# of the kernel's struct tcp_info: tcpi_unacked, tcpi_last_ack_recv
-_INFO = struct.Struct("=24xI28xI")
+# of the kernel's struct tcp_info: tcpi_unacked, tcpi_last_ack_recv, tcpi_notsent_bytes, tcpi_snd_wnd (0 before Linux 5.4)
+_INFO = struct.Struct("=24xI28xI84xI80xI")
 _SILENT = "it has ended without a word: it was killed, or its host is off"
 
 
@@ -439,17 +439,18 @@ def _limit(connection: socket.socket, timeout: timedelta) -> None:
 
 
 def _is_cut(connection: socket.socket) -> bool:
-    """Whether something that was sent has waited for long to be acknowledged by the other host's kernel (Linux)."""
+    """Whether something has waited for long to be acknowledged by the other host's kernel, or to be sent (Linux).
+
+    Where this host has lost its address nothing is sent at all, though the other one has room for it.
+    """
     if not hasattr(socket, "TCP_INFO"):
         return False
     try:
         info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
     except OSError:
         return False
-    if len(info) < _INFO.size:
-        return False
-    unacknowledged, last_ms = _INFO.unpack(info)
-    return unacknowledged > 0 and last_ms > _CUT_MS
+    unacknowledged, last_ms, unsent, room = _INFO.unpack(info.ljust(_INFO.size, b"\0"))
+    return last_ms > _CUT_MS and (unacknowledged > 0 or (unsent > 0 and room > 0))
 
 
 def _fill(connection: socket.socket, message: np.ndarray) -> None:

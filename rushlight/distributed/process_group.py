@@ -276,6 +276,11 @@ class ProcessGroup:
     def all_to_all(self, key: bytes, outgoing: list[np.ndarray], likes: list[np.ndarray]) -> list[np.ndarray]:
         """The part that each rank has for this one. Each pair has sizes of its own, which go with the part."""
         call = f"all_to_all of {outgoing[0].dtype}"
+        mine, place = outgoing[self._rank], likes[self._rank]
+        if (mine.dtype, mine.size) != (place.dtype, place.size):
+            raise RuntimeError(
+                f"all_to_all: this process has {described(mine)} for itself, and expects {described(place)}"
+            )
         if self.wire is not None:
             return self.wire.all_to_all(self._agree(key, call), outgoing, likes)
         note = self.begin(key, call)

@@ -380,14 +380,16 @@ class _Server:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    family, kind, protocol, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)[0]
-    listener = socket.socket(family, kind, protocol)
+    listener = None
     try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(256)
     except OSError as error:
-        listener.close()
+        if listener is not None:
+            listener.close()
         raise DistNetworkError(
             f"The server socket has failed to listen on any local network address. {host}:{port}: {error}"
         ) from error
@@ -463,6 +465,8 @@ class TCPStore(Store):
             raise NotImplementedError(
                 "TCPStore(multi_tenant=True) is not implemented: give each store a port of its own"
             )
+        if not 0 <= port < 1 << 16:
+            raise ValueError(f"port must have value from 0 to 65535 but was {port}.")
         self.timeout, self.host, self.is_master = timeout, host_name, is_master
         self._server = _Server(host_name, port) if is_master else None
         self.port = self._server.port if self._server else port

@@ -279,7 +279,7 @@ def init_process_group(
     env:// (the default: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, which mpiexec and srun need not set), tcp://host:port or file:///path.
 
     Raises ValueError for what is missing or when there is a default group already, RuntimeError for a backend that is
-    not there, or for processes on several hosts without MPI.
+    not there, or for processes on several hosts without MPI, AssertionError for an unknown backend.
     """
     if _World.default is not None:
         raise ValueError("trying to initialize the default process group twice!")
@@ -287,7 +287,7 @@ def init_process_group(
         raise AssertionError("Cannot specify both init_method and store.")
     name = _checked_backend(backend)
     devices.check(device_id)
-    limit = default_pg_timeout if timeout is None else timeout
+    limit = _checked_timeout(timeout, default_pg_timeout)
     if (world_size if world_size > 0 else os.environ.get("WORLD_SIZE", "")) not in (1, "1"):
         process_state.start_helper()
     place = (store or init_method, world_size, *map(os.environ.get, ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")))
@@ -345,7 +345,15 @@ def _checked_backend(backend: str | None) -> str:
             f"Distributed package doesn't have {words[kinds[0]]} built in: there is no such device or library here. Use "
             "init_process_group('gloo')."
         )
-    raise ValueError(f"Invalid backend: '{backend}'. Rushlight has 'gloo' and 'mpi'.")
+    raise AssertionError(f"Unknown backend type {backend}. Rushlight has 'gloo' and 'mpi'.")
+
+
+def _checked_timeout(timeout: Any, default: timedelta) -> timedelta:
+    if timeout is None:
+        return default
+    if not isinstance(timeout, timedelta):
+        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+    return timeout
 
 
 def _registered(group: ProcessGroup) -> ProcessGroup:
@@ -427,7 +435,7 @@ def new_group(
     if len(set(members)) < len(members):
         raise ValueError(f"ranks list must not contain duplicate entries, got {members}")
     name = world.backend if backend is None else _checked_backend(backend)
-    limit = world.timeout if timeout is None else timeout
+    limit = _checked_timeout(timeout, world.timeout)
     if use_local_synchronization:
         if world.rank() not in members:
             return None  # as in torch

@@ -146,6 +146,51 @@ def tensors(rank, size):
     }
 
 
+def switched(rank, size):
+    """Methods that say when parameters are gathered, freed and averaged change no number: how far the losses are from the plain
+    ones', and what is whole after a pass."""
+
+    def trained(change):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 7), nn.Tanh(), nn.Linear(7, 3))
+        for layer in net[::2]:
+            fully_shard(layer)
+        fully_shard(net)
+        change(net)
+        optimizer, found = torch.optim.SGD(net.parameters(), lr=0.5), []
+        for step in range(4):
+            torch.manual_seed(10 * step + rank)
+            loss = net(torch.randn(4, 5)).square().mean()
+            loss.backward()
+            whole = [layer._get_fsdp_state().unit.is_whole for layer in net[::2]]
+            net.reshard()
+            optimizer.step()
+            optimizer.zero_grad()
+            found.append(loss.item())
+        return np.array(found), whole
+
+    def ahead(net):
+        net[0].set_modules_to_forward_prefetch([net[2], net[4]])
+        net[4].set_modules_to_backward_prefetch([net[2]])
+        net.set_is_last_backward(True)
+
+    def kept(net):
+        net.set_reshard_after_forward(False)
+        net.set_reshard_after_backward(False, recurse=False)
+
+    plain, whole = trained(lambda net: None)
+    found = {"plain": (0.0, whole)}
+    for change in (ahead, kept):
+        values, whole = trained(change)
+        found[change.__name__] = (abs(values - plain).max(), whole)
+    divided, _ = trained(
+        lambda net: [m.set_gradient_divide_factor(1e9) for m in net.modules() if isinstance(m, FSDPModule)]
+    )
+    with pytest.raises(ValueError, match="reshard_after_forward should be a bool"):
+        fully_shard(nn.Linear(2, 2)).set_reshard_after_forward(1)
+    return found, abs(divided - plain).max() > 1e-3
+
+
 def unused(rank, size):
     """A parameter that one process alone uses, and one that none does."""
 
@@ -244,12 +289,17 @@ def _bits(net, optimizer):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    functions = [losses, surface, refused, unused, written, compiled, tensors, checkpointed]
+    functions = [losses, surface, refused, unused, switched, written, compiled, tensors, checkpointed]
     folder = tmp_path_factory.mktemp("sharded")
     os.environ["SHARDED_TEST_FOLDER"] = str(folder / "saved")
     found = results_of(functions, 2, folder)
     found += results_of([loaded], 3, tmp_path_factory.mktemp("three"))
     return found
+
+
+def test_when_parameters_are_gathered_and_freed(results):
+    for result in results[:2]:
+        assert result["switched"] == ({name: (0.0, [False] * 3) for name in ("plain", "ahead", "kept")}, True)
 
 
 @pytest.mark.parametrize("name", cases.CASES)

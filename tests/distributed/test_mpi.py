@@ -1,8 +1,10 @@
 """Collectives by MPI: the same results as over TCP, for all types and shapes, the same bits in all processes, and ends."""
 
 import os
+import warnings
 
 import pytest
+from rushlight.multiprocessing import start_processes
 from several import results_of
 
 import rushlight as torch
@@ -168,3 +170,23 @@ def test_order_and_futures(results):
 
 def test_groups(results):
     assert [r["groups"] for r in results] == [([2, 2], 3, True), ([1, 1], 3, True), ([2, 2], 3, True)]
+
+
+def _has_mpi_already(rank, folder):
+    if rank == 1:
+        from mpi4py import MPI
+
+        assert MPI.Is_initialized() and MPI.COMM_WORLD.Get_size() == 1
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        dist.init_process_group("gloo", f"file://{folder}/meet", world_size=2, rank=rank)
+    total = torch.ones(1)
+    dist.all_reduce(total)
+    dist.destroy_process_group()
+    texts = [str(w.message) for w in seen]
+    assert total.item() == 2
+    assert rank or "process 1 had started MPI before, by itself" in texts[0]
+
+
+def test_a_process_that_has_started_mpi_itself(tmp_path):
+    start_processes(_has_mpi_already, (str(tmp_path),), nprocs=2, start_method="spawn")

@@ -77,7 +77,9 @@ def test_before_a_group_is_made(call):
         (("nccl", "tcp://127.0.0.1:1"), RuntimeError, "Distributed package doesn't have NCCL built in"),
         (("mpi",), ValueError, "environment variable RANK expected, but not set"),
         (("ucc",), RuntimeError, "doesn't have UCC built in"),
-        (("nonsense",), ValueError, "Invalid backend: 'nonsense'"),
+        (("nonsense",), AssertionError, "Unknown backend type nonsense"),
+        (("gloo", None, 3), TypeError, "Expected timeout argument to be of type datetime.timedelta, got 3"),
+        (("gloo", "tcp://no.such.host.invalid:80", None, 2, 0), dist.DistNetworkError, "no.such.host.invalid:80"),
         (("gloo",), ValueError, "environment variable RANK expected, but not set"),
         (("gloo", "tcp://127.0.0.1:0"), ValueError, "port number parameter missing"),
         (("gloo", "tcp://127.0.0.1:80"), ValueError, "rank parameter missing"),
@@ -90,6 +92,24 @@ def test_wrong_beginnings(arguments, error, words, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(error, match=words):
         dist.init_process_group(*arguments)
+
+
+def test_wrong_ports_and_parts(monkeypatch):
+    for name, value in (("RANK", "0"), ("WORLD_SIZE", "1"), ("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", "99999")):
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match="port must have value from 0 to 65535 but was 99999"):
+        dist.init_process_group("gloo")
+    monkeypatch.setenv("MASTER_PORT", "0")
+    dist.init_process_group("gloo")
+    try:
+        with pytest.raises(RuntimeError, match="all_to_all: this process has float32"):
+            dist.all_to_all_single(torch.ones(2), torch.ones(3))
+        with pytest.raises(TypeError, match="Expected timeout argument"):
+            dist.new_group([0], timeout=3)
+        with pytest.raises(ValueError, match="SyncBatchNorm layers only work with GPU modules"):
+            torch.nn.parallel.DistributedDataParallel(torch.nn.SyncBatchNorm(2))
+    finally:
+        dist.destroy_process_group()
 
 
 SCRIPT = """

@@ -88,6 +88,7 @@ def join(mesh: Mesh, name: str, timeout: timedelta) -> World | None:
         "why": why_not(),
         "state": [_state.name, _state.rank, _state.size] if _state else None,
         "failed": bool(_state and _state.failed),
+        "alone": bool(library() and _state is None and library().mpi.Is_initialized()),  # type: ignore[union-attr]
         "starts": bool(library() and library().starts_anywhere),  # type: ignore[union-attr]
         "nonce": os.urandom(8).hex(),
     }
@@ -113,6 +114,8 @@ def _why_tcp(everyone: list[dict[str, Any]]) -> str:
             return f"process {rank} has no MPI ({each['why']})"
         if each["mpi"] != everyone[0]["mpi"]:
             return f"process 0 has {everyone[0]['mpi']}, process {rank} has {each['mpi']}"
+        if each["alone"]:
+            return f"process {rank} had started MPI before, by itself: `from mpi4py import MPI` does"
         if each["failed"]:
             return "a process of the MPI world that they were started in has died"
     states = [each["state"] for each in everyone]

@@ -34,6 +34,31 @@ class _Hook(JoinHook):
         self.optimizer.step()
 
 
+class _Group(dict):
+    """A group whose options are the inner optimizer's as well, as soon as they are set: a compiled step reads them there."""
+
+    def __init__(self, group: dict[str, Any], inner: dict[str, Any] | None = None):
+        super().__init__(group)
+        self.inner = inner
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        if self.inner is not None and name != "params":
+            self.inner[name] = value
+
+    def update(self, *others: Any, **options: Any) -> None:
+        """Set several options."""
+        for name, value in dict(*others, **options).items():
+            self[name] = value
+
+    def __ior__(self, other: Any) -> _Group:  # type: ignore[override, misc]
+        self.update(other)
+        return self
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """`optimizer_class(params, **defaults)`, of which each process keeps the state of its own share of the parameters.
 
@@ -67,7 +92,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         for group in self.param_groups:
             self._share_out(group)
         self.optim = optimizer_class(self._shares[self.rank], **defaults)
-        self._take_options(self.optim.param_groups, self.param_groups)
+        self._take_options()
         self._buckets: list[tuple[int, list[Tensor], Tensor | None]] = []
         self._make_buckets()
         self._all_state_dicts: list[dict[str, Any]] = []
@@ -105,13 +130,21 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         if self.initialized:
             self._share_out(self.param_groups[-1])
             self.optim.add_param_group(self._shares[self.rank][-1])
-            self._take_options(self.optim.param_groups, self.param_groups)
+            self._take_options()
             self._make_buckets()
 
-    @staticmethod
-    def _take_options(source: list[dict[str, Any]], target: list[dict[str, Any]]) -> None:
-        for theirs, ours in zip(source, target, strict=True):
-            ours.update({name: value for name, value in theirs.items() if name != "params"})
+    def _give_options(self) -> None:
+        """Let the inner optimizer have the groups' options, also where the groups are other objects than they were."""
+        for i, (inner, group) in enumerate(zip(self.optim.param_groups, self.param_groups, strict=True)):
+            inner.update({name: value for name, value in group.items() if name != "params"})
+            if getattr(group, "inner", None) is not inner:
+                self.param_groups[i] = _Group(group, inner)
+
+    def _take_options(self) -> None:
+        """Take the inner optimizer's options."""
+        for inner, group in zip(self.optim.param_groups, self.param_groups, strict=True):
+            group.update({name: value for name, value in inner.items() if name != "params"})
+        self._give_options()
 
     # ------------------------------------------------------------------------------------------ a step
 
@@ -120,9 +153,9 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         Join.notify_join_context(self)
         if self._trainable != self._which_are_trainable():
             self._make_buckets()
-        self._take_options(self.param_groups, self.optim.param_groups)
+        self._give_options()
         loss = self.optim.step(**kwargs) if closure is None else self.optim.step(closure=closure, **kwargs)
-        self._take_options(self.optim.param_groups, self.param_groups)
+        self._take_options()
         with no_grad():
             self._exchange()
         return loss
@@ -160,7 +193,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def consolidate_state_dict(self, to: int = 0) -> None:
         """Bring the states of all processes to process `to`, whose `state_dict` has them then. All have to call this."""
-        self._take_options(self.param_groups, self.optim.param_groups)
+        self._give_options()
         parts: list[Any] | None = [None] * self.world_size if self.rank == to else None
         gather_object(self.optim.state_dict(), parts, get_global_rank(self.process_group, to), self.process_group)
         self._all_state_dicts = parts or []
@@ -179,7 +212,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def own_state_dict(self) -> dict[str, Any]:
         """As `state_dict`, with the state of this process's parameters alone. (An addition to torch's methods.)"""
-        self._take_options(self.param_groups, self.optim.param_groups)
+        self._give_options()
         return self._assembled([(self.optim.state_dict(), self._shares[self.rank])])
 
     def _assembled(self, parts: Iterable[tuple[dict[str, Any], list[dict[str, Any]]]]) -> dict[str, Any]:
@@ -209,7 +242,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             groups[-1].pop("param_names", None)
             first += n
         self.optim.load_state_dict({"state": tree_map(copy.deepcopy, states), "param_groups": groups})
-        self._take_options(self.optim.param_groups, self.param_groups)
+        self._take_options()
 
     def _numbers(self) -> dict[int, int]:
         """The parameters' numbers in a state, by identity."""

@@ -14,6 +14,7 @@ import numpy as np
 from rushlight.core.dispatch.mode import emit_event, is_grad_enabled, no_grad, thread
 from rushlight.core.tensor.storage import storage_of
 from rushlight.core.tensor.tensor import Tensor
+from rushlight.nn.modules.batchnorm import SyncBatchNorm
 from rushlight.nn.modules.module import Module
 from rushlight.ops import cat
 
@@ -99,7 +100,7 @@ class DistributedDataParallel(Module, Joinable):
 
     Raises RuntimeError for a module without parameters that require gradients, or whose parameters differ between
     processes in number, type or shape, ValueError for device_ids (the CPU has
-    none), NotImplementedError for options that are not implemented.
+    none) and for SyncBatchNorm, NotImplementedError for options that are not implemented.
     """
 
     def __init__(
@@ -145,6 +146,8 @@ class DistributedDataParallel(Module, Joinable):
                 f"device GPU modules or CPU modules, but got device_ids {device_ids}, output_device {output_device}, and "
                 "module parameters {device(type='cpu')}. On the CPU leave both out."
             )
+        if any(isinstance(layer, SyncBatchNorm) for layer in module.modules()):
+            raise ValueError("SyncBatchNorm layers only work with GPU modules")
         self.module, self.dim, self.device_ids, self.output_device = module, dim, None, None
         self.broadcast_buffers = True if broadcast_buffers is None else broadcast_buffers
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph

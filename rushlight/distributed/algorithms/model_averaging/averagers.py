@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
+from ....core.dispatch.mode import emit_event
 from ...world import group_of
 from .utils import average_parameters_or_parameter_groups
 
@@ -50,6 +51,7 @@ class PeriodicModelAverager(ModelAverager):
 
     def average_parameters(self, params: Iterable[Any]) -> None:
         """Count a step; average the parameters that have gradients if it is one of those for that."""
+        emit_event("left", "PeriodicModelAverager counts steps, which the compiled program would not do")
         if self.step >= self.warmup_steps and (self.step - self.warmup_steps) % self.period == 0:
             average_parameters_or_parameter_groups(params, self.process_group)
         self.step += 1

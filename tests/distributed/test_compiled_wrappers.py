@@ -1,0 +1,98 @@
+"""Compiled steps whose optimizer is a wrapper of Rushlight's own, which does more at each step than an optimizer's update."""
+
+import warnings
+
+import pytest
+from several import results_of
+
+import rushlight as torch
+from rushlight import nn
+from rushlight.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
+from rushlight.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimizer
+from rushlight.nn.parallel import DistributedDataParallel
+
+STEPS = 9
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
+
+
+def trained(rank, model, optimizer, schedule, compiled):
+    """The parameters after some steps with a learning rate that changes, how many programs there are, and the warnings."""
+
+    def step(x):
+        optimizer.zero_grad()
+        (model(x) ** 2).mean().backward()
+        optimizer.step()
+
+    function = torch.compile(step) if compiled else step
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for i in range(STEPS):
+            schedule(i)
+            function(torch.randn(3, 4, generator=torch.Generator().manual_seed(10 * i + rank)))
+    values = torch.cat([p.detach().reshape(-1) for p in model.parameters()]).numpy()
+    programs = sum(c.program is not None for c in function.captured) if compiled else 0
+    return values, programs, [str(w.message) for w in seen if "runs eagerly" in str(w.message)]
+
+
+def set_options(optimizer):
+    """Learning rates from one step to the next, in the ways in which programs set them."""
+
+    def schedule(i):
+        group = optimizer.param_groups[0]
+        if i == 4:
+            group["lr"] = 0.5
+        elif i == 6:
+            group.update(lr=0.2)
+        elif i == 7:
+            group |= {"lr": 0.3}
+        elif i == 8:
+            optimizer.load_state_dict({"state": {}, "param_groups": [{**group, "lr": 0.1, "params": [0, 1, 2, 3]}]})
+            optimizer.param_groups[0]["lr"] = 0.4
+
+    return schedule
+
+
+def zero(rank, size, compiled=True):
+    model = DistributedDataParallel(network())
+    optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.SGD, lr=0.05, momentum=0.9)
+    values, programs, texts = trained(rank, model, optimizer, set_options(optimizer), compiled)
+    return values, programs, texts, optimizer.optim.param_groups[0]["lr"]
+
+
+def zero_eagerly(rank, size):
+    return zero(rank, size, compiled=False)
+
+
+def averager(rank, size, compiled=True):
+    model = network()
+    inner = torch.optim.SGD(model.parameters(), lr=0.05)
+    optimizer = PostLocalSGDOptimizer(inner, PeriodicModelAverager(period=1, warmup_steps=6))
+    return trained(rank, model, optimizer, lambda i: None, compiled)
+
+
+def averager_eagerly(rank, size):
+    return averager(rank, size, compiled=False)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    functions = [zero, zero_eagerly, averager, averager_eagerly]
+    return results_of(functions, 2, tmp_path_factory.mktemp("wrappers"))
+
+
+def test_the_learning_rate_of_a_spread_optimizer(results):
+    for result in results:
+        values, programs, texts, lr = result["zero"]
+        assert abs(values - result["zero_eagerly"][0]).max() < 1e-6
+        assert (programs >= 1, texts, lr) == (True, [], 0.4)
+
+
+def test_an_averager_counts_each_step(results):
+    for result in results:
+        values, programs, texts = result["averager"]
+        assert abs(values - result["averager_eagerly"][0]).max() < 1e-6
+        assert programs == 0 and len(texts) == 1 and "PeriodicModelAverager counts steps" in texts[0]
