@@ -7,7 +7,6 @@ all matrices of a batch together.
 
 from __future__ import annotations
 
-import ctypes
 from importlib import import_module
 from typing import Any
 
@@ -74,6 +73,8 @@ def _getrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         return None
     columns = np.array(a.swapaxes(1, 2), order="C")
     pivots, info = np.empty((b, min(m, n)), np.int64), np.empty(b, np.int64)
+    import ctypes
+
     rows, width = ctypes.c_int64(m), ctypes.c_int64(n)
     for matrix, places, status in zip(columns, pivots, range(b), strict=True):
         function(
@@ -86,6 +87,10 @@ def _getrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
 @made_once
 def _function(dtype: np.dtype) -> Any:
     """getrf for a type, with integers of 64 bits, found through the extension of NumPy's that is linked with it."""
+    try:
+        import ctypes
+    except ImportError:
+        return None
     letter = _LETTERS.get(dtype)
     library = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
     name = f"scipy_{letter}getrf_64_"

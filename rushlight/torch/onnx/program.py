@@ -37,7 +37,7 @@ class ONNXProgram:
         session = self._session or self._load()
         leaves = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         names = [value.name for value in session.get_inputs()]
-        leaves = [view_as_real(leaf.detach()) if leaf.is_complex() else leaf.detach() for leaf in leaves]
+        leaves = [view_as_real(leaf.detach().resolve_conj()) if leaf.is_complex() else leaf.detach() for leaf in leaves]
         given = {name: leaf.numpy() for name, leaf in zip(names, leaves, strict=True)}
         return tuple(from_numpy(result) for result in session.run(None, given))
 

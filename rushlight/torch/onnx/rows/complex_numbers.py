@@ -209,6 +209,13 @@ def _by_shape(name: str, *places: int) -> Callable:
     return row
 
 
+def _flipped(g: Builder, out: Tensor, x: Item) -> str:
+    """`mT` and `t`: the last two dimensions are exchanged."""
+    n = x.value.ndim
+    order = [*range(n - 2), n - 1, n - 2, n] if n > 1 else [0, 1]
+    return g.emit("Transpose", pair(g, x, out.dtype), perm=order)
+
+
 def _reshaped(g: Builder, out: Tensor, x: Item, sizes: Item) -> str:
     given = sizes.value if sizes.has_items else [Item(n) for n in sizes.value]
     return g.emit("Reshape", pair(g, x, out.dtype), g.sizes(Item([*given, Item(2)])))
@@ -224,6 +231,6 @@ ROWS: dict[str, Callable] = {
     "conj_physical": _conjugate, "resolve_conj": _kept, "detach": _kept, "clone": _kept, "contiguous": _kept, "neg": _negative,
     "add": _sum_or_difference("Add"), "sub": _sum_or_difference("Sub"), "mul": _product, "div": _quotient, "matmul": _matmul,
     "mm": _matmul, "bmm": _matmul, "einsum": _einsum, "exp": _exponential, "sum": _sum, "reshape": _reshaped, "view": _reshaped,
-    "cat": _concatenated, "unsqueeze": _by_shape("unsqueeze", 0), "transpose": _by_shape("transpose", 0, 1),
+    "cat": _concatenated, "mT": _flipped, "t": _flipped, "unsqueeze": _by_shape("unsqueeze", 0), "transpose": _by_shape("transpose", 0, 1),
     "permute": _by_shape("permute", 0), "slice": _by_shape("slice", 0), "select": _by_shape("select", 0),
 }  # fmt: skip
