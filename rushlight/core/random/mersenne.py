@@ -18,13 +18,9 @@ from ..device import devices
 from ..device.devices import CPU, backend, check, device
 from ..dispatch.extension_points import random_blocks
 from ..dispatch.mode import emit_event, thread
+from ..foreign import HAS_CTYPES, ctypes
 from ..locks import lock, open_in_child
 from ..tensor.tensor import Tensor, wrap
-
-try:
-    from ctypes import memmove, string_at
-except ImportError:  # of a Python that was built without libffi
-    memmove = string_at = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from ..device.backend import Backend
@@ -334,14 +330,16 @@ _TWISTER_BYTES = 4 * (WORDS + 1)  # NumPy's record: the words and the position a
 
 def _words_of(stream: Any) -> Any:
     """All of NumPy's stream, copied from its memory; asked of NumPy where Python has no ctypes."""
-    return stream.get_state() if string_at is None else string_at(_address(stream), _TWISTER_BYTES)
+    if not HAS_CTYPES:
+        return stream.get_state()
+    return ctypes.string_at(_address(stream), _TWISTER_BYTES)
 
 
 def _put_words(stream: Any, words: Any) -> None:
-    if memmove is None:
+    if not HAS_CTYPES:
         stream.set_state(words)
     else:
-        memmove(_address(stream), words, _TWISTER_BYTES)
+        ctypes.memmove(_address(stream), words, _TWISTER_BYTES)
 
 
 def _address(stream: Any) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.dispatch.slow_path import write_out
+from ...core.foreign import HAS_CTYPES, ctypes
 from ...core.locks import made_once
 from ...core.tensor.layout import contiguous_format
 from ..creation.filled import eye
@@ -73,8 +74,6 @@ def _getrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         return None
     columns = np.array(a.swapaxes(1, 2), order="C")
     pivots, info = np.empty((b, min(m, n)), np.int64), np.empty(b, np.int64)
-    import ctypes
-
     rows, width = ctypes.c_int64(m), ctypes.c_int64(n)
     for matrix, places, status in zip(columns, pivots, range(b), strict=True):
         function(
@@ -87,9 +86,7 @@ def _getrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
 @made_once
 def _function(dtype: np.dtype) -> Any:
     """getrf for a type, with integers of 64 bits, found through the extension of NumPy's that is linked with it."""
-    try:
-        import ctypes
-    except ImportError:
+    if not HAS_CTYPES:
         return None
     letter = _LETTERS.get(dtype)
     library = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
