@@ -196,7 +196,7 @@ def _by_shape(name: str, *places: int) -> Callable:
     places: of the arguments that are dimensions, or lists of them.
     """
 
-    def row(g: Builder, out: Tensor, x: Item, *rest: Item) -> str:
+    def row(g: Builder, out: Tensor, x: Item, *rest: Item) -> Any:
         n = max(out.ndim if name == "unsqueeze" else x.value.ndim, 1)
         options = list(rest)
         for i in places:

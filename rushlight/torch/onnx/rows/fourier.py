@@ -10,7 +10,7 @@ from ....core.tensor import dtype as dtypes
 from ....core.tensor.tensor import Tensor
 from ..graph import Builder, CannotExport, Item, plain
 from .complex_numbers import has_complex, pair, real_type
-from .shapes import padded
+from .shapes import PAD_MODES, padded
 
 __all__ = ["ROWS"]
 
@@ -25,10 +25,9 @@ def _dft(g: Builder, name: str, axis: int, length: int | None, **how: int) -> st
 
 def _scale(norm: str | None, length: Any, inverse: bool) -> float:
     """What the transform without a factor is multiplied by; `length()` is how many numbers it is of."""
-    by = {None: "backward"}.get(norm, norm)
-    if by == "ortho":
+    if norm == "ortho":
         return 1 / math.sqrt(length())
-    return 1 / length() if (by == "backward") == inverse else 1.0
+    return 1 / length() if (norm in (None, "backward")) == inverse else 1.0
 
 
 def _scaled(g: Builder, name: str, factor: float, kind: dtypes.dtype) -> str:
@@ -103,7 +102,7 @@ def _axes(x: Item, sizes: Any, dims: Any) -> tuple[list[int], list[int | None]]:
     n = x.value.ndim
     if dims is None:
         dims = range(n) if sizes is None else range(n - len(sizes), n)
-    given = [None] * len(dims) if sizes is None else [None if s == -1 else s for s in sizes]
+    given: list[int | None] = [None if s == -1 else s for s in sizes or [-1] * len(dims)]
     return [d % n for d in dims], given
 
 
@@ -177,7 +176,7 @@ def short_time(g: Builder, out: Tensor, x: Item, n_fft: Item, *rest: Item) -> st
     name = g.emit("Unsqueeze", g.name(x), g.constant([0])) if single else g.name(x)
     if centred and plain(centred[0]):
         value = x.value.unsqueeze(0) if single else x.value
-        mode = {"replicate": "edge", "circular": "wrap"}.get(plain(centred[1]), plain(centred[1]))
+        mode = PAD_MODES[plain(centred[1])]
         wide = Item(value.unsqueeze(0), g.emit("Unsqueeze", name, g.constant([0])))
         name = g.emit("Squeeze", padded(g, wide, Item([n // 2, n // 2]), mode, Item(None)), g.constant([0]))
     left = (n - length) // 2
