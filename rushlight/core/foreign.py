@@ -1,4 +1,4 @@
-"""`ctypes`, or what stands for it in a Python that was built without libffi.
+"""`ctypes`, or a stand-in for it in a Python that was built without libffi.
 
 The stand-in can be named where a module is loaded (types, structures, pointers to them); a call of anything in it raises.
 Who wants to call C functions or read memory asks `HAS_CTYPES` before, and does without.
@@ -12,7 +12,7 @@ __all__ = ["HAS_CTYPES", "ctypes"]
 
 
 class _Missing:
-    """Stands for the module and for everything in it."""
+    """A stand-in for the module and for everything in it."""
 
     Structure = type("Structure", (), {})
     _TYPES = ("POINTER", "CFUNCTYPE", "PYFUNCTYPE")

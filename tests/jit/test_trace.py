@@ -517,10 +517,14 @@ def test_constants_that_the_collector_has_frozen():
 
 def test_short_time_transforms():
     x, window = torch.arange(40.0).reshape(2, 20).sin(), torch.hann_window(8)
-    program = torch.jit.trace(lambda x: torch.view_as_real(torch.stft(x, 8, 3, window=window, return_complex=True)), (x,))
+    program = torch.jit.trace(
+        lambda x: torch.view_as_real(torch.stft(x, 8, 3, window=window, return_complex=True)), (x,)
+    )
     assert "torch.stft(torch.view(_3, [_5, int(_6)]), 8, 3, None, CONSTANTS.c0, False, None, True)" in program.code
     y = x.flip(1)
     assert torch.equal(program(y), torch.view_as_real(torch.stft(y, 8, 3, window=window, return_complex=True)))
-    back = torch.jit.trace(lambda x: torch.istft(torch.stft(x, 8, 2, window=window, return_complex=True), 8, 2, window=window), (x,))
+    back = torch.jit.trace(
+        lambda x: torch.istft(torch.stft(x, 8, 2, window=window, return_complex=True), 8, 2, window=window), (x,)
+    )
     assert torch.allclose(back(y), y, atol=1e-5)
     assert "hann_window" in torch.jit.trace(lambda x: x * torch.hann_window(20), (x,)).code

@@ -13,6 +13,7 @@ from ....core.tensor import dtype as dtypes
 from ....core.tensor.tensor import Tensor
 from ....ops import view_as_real
 from ..graph import Builder, CannotExport, Item, plain
+from .pointwise import ROWS as POINTWISE_ROWS
 from .shapes import ROWS as SHAPE_ROWS
 
 __all__ = ["ROWS", "has_complex", "of_parts", "real_type"]
@@ -100,11 +101,9 @@ def _absolute(g: Builder, out: Tensor, x: Item) -> str:
 
 
 def _angle(g: Builder, out: Tensor, x: Item) -> str:
-    from .pointwise import ROWS as POINTWISE
-
     name, real = pair(g, x, x.value.dtype), x.value.detach()
     a, b = Item(real.real, _part(g, name, 0)), Item(real.imag, _part(g, name, 1))
-    return POINTWISE["atan2"](g, out, b, a)
+    return POINTWISE_ROWS["atan2"](g, out, b, a)
 
 
 def _conjugate(g: Builder, out: Tensor, x: Item) -> str:

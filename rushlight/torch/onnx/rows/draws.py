@@ -1,4 +1,4 @@
-"""Random numbers: operators that draw anew in each run, by the generator of the runtime."""
+"""Random numbers: operators that draw others in each run, by the generator of the runtime."""
 
 from __future__ import annotations
 
