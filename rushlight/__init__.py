@@ -120,7 +120,9 @@ def __getattr__(name):
     if name in _LAZY_PACKAGES:
         return import_module("." + name, __name__)
     if name in _LAZY_NAMES:
-        value = globals()[name] = getattr(import_module("." + _LAZY_NAMES[name], __name__), name)
+        own = name in _lazy.NAMES
+        value = _lazy.function(name) if own else getattr(import_module("." + _LAZY_NAMES[name], __name__), name)
+        globals()[name] = value
         return value
     if name.startswith("_foreach_"):
         return getattr(import_module(".ops.foreach", __name__), name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ..core.dispatch.torch_function import publish_late
 from ..core.tensor.tensor import Tensor
 
 # name in the top package -> module that has it
@@ -94,6 +95,18 @@ def load(module: str) -> None:
     for name in METHODS[module].split():
         if name in vars(loaded) and vars(Tensor)[name] is _STUBS.get(name):
             setattr(Tensor, name, vars(loaded)[name])
+    publish_late({name: vars(Tensor)[name] for name in METHODS[module].split()})
+
+
+def function(name: str) -> Any:
+    """A function of `NAMES`, from its module."""
+    module = NAMES[name]
+    found = getattr(import_module("rushlight." + module), name)
+    if module in METHODS:
+        load(module)
+    elif module.startswith("ops."):
+        publish_late({name: found})
+    return found
 
 
 def _stub(name: str, module: str) -> Any:

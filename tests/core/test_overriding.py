@@ -7,6 +7,22 @@ import textwrap
 import pytest
 
 PROGRAMS = {
+    "operators that load late": (
+        """
+        asked = []
+
+        class Told(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, function, types, args=(), kwargs=None):
+                asked.append(function.__name__)
+                return super().__torch_function__(function, types, args, kwargs or {})
+
+        x, window = torch.ones(32).as_subclass(Told), torch.ones(8)
+        assert type(torch.stft(x, 8, window=window, return_complex=True)) is Told
+        assert type(x.stft(8, window=window, return_complex=True)) is Told
+        assert asked == ["stft", "stft"], asked
+        """
+    ),
     "a new kernel leaves the asking alone": (
         """
         class Kept(torch.Tensor):

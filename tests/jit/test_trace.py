@@ -1,5 +1,6 @@
 """torch.jit.trace: what a run leaves as a program, and what the program does for other inputs."""
 
+import gc
 import math
 import pickle
 import warnings
@@ -500,3 +501,29 @@ def test_numbers_keep_all_digits_and_decide_no_type(tmp_path):
         assert program(torch.ones(2, dtype=torch.float16)).dtype is torch.float16
     made = torch.jit.trace(lambda x: x + 0.1j, torch.ones(2))
     assert made(torch.ones(2)).dtype is torch.complex64
+
+
+def test_constants_that_the_collector_has_frozen():
+    kept = torch.ones(3)
+    gc.freeze()
+    try:
+        program = torch.jit.trace(lambda x: x + kept, (torch.zeros(3),))
+        with pytest.raises(NotImplementedError, match="made by a function"):
+            torch.jit.trace(lambda x: x + torch.zeros(3).apply_(lambda v: 2.0), (torch.zeros(3),))
+    finally:
+        gc.unfreeze()
+    assert program(torch.zeros(3)).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_short_time_transforms():
+    x, window = torch.arange(40.0).reshape(2, 20).sin(), torch.hann_window(8)
+    program = torch.jit.trace(
+        lambda x: torch.view_as_real(torch.stft(x, 8, 3, window=window, return_complex=True)), (x,)
+    )
+    assert "torch.stft(torch.view(_3, [_5, int(_6)]), 8, 3, None, CONSTANTS.c0, False, None, True)" in program.code
+    y = x.flip(1)
+    assert torch.equal(program(y), torch.view_as_real(torch.stft(y, 8, 3, window=window, return_complex=True)))
+    back = torch.jit.trace(
+        lambda x: torch.istft(torch.stft(x, 8, 2, window=window, return_complex=True), 8, 2, window=window), (x,)
+    )
+    assert torch.allclose(back(y), y, atol=1e-5)

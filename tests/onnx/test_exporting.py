@@ -230,10 +230,18 @@ def test_a_program_starts_from_the_buffers_of_its_module():
     assert [program(torch.ones(2)).tolist() for _ in range(2)] == [[1.0, 1.0], [2.0, 2.0]]
 
 
+def with_autocast(x):
+    with torch.autocast("cpu"):
+        return x.outer(x)
+
+
 REFUSED = {
-    "fft": (lambda x: torch.fft.fft(x), "fft_fft"),
-    "random": (lambda x: x + torch.rand(2), "draws random numbers"),
-    "training": (lambda x: nn.functional.dropout(x, 0.5, True), "call model.eval"),
+    "a solver": (lambda x: torch.linalg.solve(torch.outer(x, x) + torch.eye(2), x), "linalg_solve"),
+    "complex numbers": (lambda x: torch.complex(x, x).tanh().abs(), r"tanh\(\).*complex numbers"),
+    "draws without replacement": (lambda x: torch.multinomial(x[None], 2), "without replacement"),
+    "draws in place": (lambda x: (x + 0).bernoulli_() + x, "bernoulli_"),
+    "training": (lambda x: nn.functional.alpha_dropout(x, 0.5, True), "call model.eval"),
+    "what a trace lacks": (lambda x: with_autocast(x), "autocast"),
     "an option": (lambda x: torch.tril(x[:, None], x.long()[0]), "depends on the inputs|cannot be"),
     "the places of maxima": (
         lambda x: nn.functional.adaptive_max_pool1d(x[None, None], 1, return_indices=True)[1] + 0,

@@ -4,10 +4,13 @@ An ndarray keeps it behind the object header, by NumPy's C ABI. Reading it there
 `array.__array_interface__["data"]` take 0.9 us, as much as three foreign calls.
 """
 
-import ctypes
+from __future__ import annotations
+
 import sys
 
 import numpy as np
+
+from ...core.foreign import HAS_CTYPES, ctypes
 
 __all__ = ["ALIGNMENT_BYTES", "DATA", "address", "aligned", "is_readable", "pointer_at"]
 
@@ -29,6 +32,8 @@ def aligned(n: int) -> int:
 def is_readable() -> bool:
     """Whether this interpreter keeps arrays so: CPython does; checked against NumPy's own answer."""
     probe = np.zeros((3, 4))
-    return sys.implementation.name == "cpython" and all(
-        address(array) == array.__array_interface__["data"][0] for array in (probe, probe[1:, 2:], probe[::-1])
+    return (
+        HAS_CTYPES
+        and sys.implementation.name == "cpython"
+        and all(address(array) == array.__array_interface__["data"][0] for array in (probe, probe[1:, 2:], probe[::-1]))
     )

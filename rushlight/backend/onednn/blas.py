@@ -7,10 +7,10 @@ OpenBLAS on one thread, 0.61 ms with both in oneDNN.
 
 from __future__ import annotations
 
-import ctypes
 import os
 from importlib import import_module
 
+from ...core.foreign import ctypes
 from ...core.locks import made_once
 
 __all__ = ["blas_threads", "leave_cores_to_openmp", "limit_blas_threads"]

@@ -7,7 +7,6 @@ arrays, 5 us with four arrays and two reorders.
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from ...core import poison
+from ...core.foreign import ctypes
 from .address import ALIGNMENT_BYTES, DATA, address, aligned, pointer_at
 from .blas import leave_cores_to_openmp
 from .library import available, check, load, load_holding_lock

@@ -6,12 +6,14 @@ The loader writes the addresses of the functions that a library imports into a t
 
 from __future__ import annotations
 
-import ctypes
 import platform
-from ctypes import c_int64, c_uint32, c_uint64, c_void_p
 from mmap import PAGESIZE, PROT_READ, PROT_WRITE
 
 import numpy as np
+
+from ...core.foreign import ctypes
+
+c_int64, c_uint32, c_uint64, c_void_p = ctypes.c_int64, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
 
 __all__ = ["redirect"]
 

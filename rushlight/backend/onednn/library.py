@@ -4,16 +4,26 @@ The PyPI package `onednn-cpu-gomp` puts libdnnl.so.3 into the environment's lib 
 well. Nothing is loaded at import. `RUSHLIGHT_ONEDNN=0` in the environment turns the library off.
 """
 
-import ctypes
+from __future__ import annotations
+
 import os
 import sys
 import warnings
 from contextlib import contextmanager
-from ctypes import c_char_p, c_float, c_int, c_size_t, c_uint, c_void_p
 
+from ...core.foreign import HAS_CTYPES, ctypes
 from ...core.locks import made_once
 from .. import isa
 from .address import is_readable
+
+c_char_p, c_float, c_int, c_size_t, c_uint, c_void_p = (
+    ctypes.c_char_p,
+    ctypes.c_float,
+    ctypes.c_int,
+    ctypes.c_size_t,
+    ctypes.c_uint,
+    ctypes.c_void_p,
+)
 
 __all__ = ["OneDNNError", "available", "check", "is_loaded", "load", "load_holding_lock", "reason_unavailable"]
 
@@ -85,6 +95,8 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
     """(library, "") or (None, reason)."""
     if os.environ.get("RUSHLIGHT_ONEDNN", "1") == "0":
         return None, "oneDNN is turned off by RUSHLIGHT_ONEDNN=0"
+    if not HAS_CTYPES:
+        return None, "oneDNN is called through ctypes, which this Python lacks"
     if not is_readable():
         return None, "oneDNN is used on CPython only: this interpreter keeps arrays in another way"
     for path in _candidates():

@@ -3,12 +3,14 @@
 Numbers of enumerations and argument kinds are those of the C API's headers, version 3.
 """
 
-import ctypes
+from __future__ import annotations
+
 import weakref
 from collections import deque
 from contextlib import suppress
 from typing import Any
 
+from ...core.foreign import ctypes
 from ...core.locks import made_once, making
 from .library import check, is_loaded, load
 

@@ -8,10 +8,10 @@ it was.
 from __future__ import annotations
 
 import atexit
-import ctypes
 
 import numpy as np
 
+from ...core.foreign import ctypes
 from ...core.locks import made_once, making
 from ..lower.llvm import engine
 

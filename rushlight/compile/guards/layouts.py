@@ -7,13 +7,14 @@ of `checks.py` are tested in Python.
 
 from __future__ import annotations
 
-import ctypes
 import struct
 import sys
 from collections.abc import Callable
 from functools import lru_cache
 from types import CellType, FunctionType, MemberDescriptorType
 from typing import Any
+
+from ...core.foreign import HAS_CTYPES, ctypes
 
 _WORD = 8
 _SPAN = 192  # bytes of a sample that are searched
@@ -30,7 +31,7 @@ def read(address: int) -> int:
 def supported() -> bool:
     """Whether this is CPython with 64-bit pointers and a lock around the interpreter."""
     locked = getattr(sys, "_is_gil_enabled", lambda: True)()
-    return sys.implementation.name == "cpython" and struct.calcsize("P") == _WORD and locked
+    return HAS_CTYPES and sys.implementation.name == "cpython" and struct.calcsize("P") == _WORD and locked
 
 
 def of_dict(table: dict) -> Words | None:

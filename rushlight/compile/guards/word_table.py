@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.foreign import ctypes
 from ..lower.llvm import engine
 from .checks import Check
 

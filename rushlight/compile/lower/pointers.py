@@ -25,7 +25,6 @@ what is written.
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ import numpy as np
 from rushlight.core.locks import made_once
 from rushlight.core.tensor.tensor import Tensor, wrap
 
+from ...core.foreign import ctypes
 from .llvm.engine import attributes, build
 from .llvm.ir import Builder, Val, number
 

@@ -26,12 +26,12 @@ The results are the bits that the update gives over arrays; or, by quicker arith
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
 
 from ...backend import isa
+from ...core.foreign import ctypes
 from ..ir.expression import Expr
 from ..ir.graph import Value
 from ..ir.scalar_ops import cost

@@ -26,6 +26,7 @@ from ...core.locks import lock
 from ...core.tensor.casting import cast
 from ...core.tensor.storage import describe
 from ...core.terminal import long_work
+from ...core.warn import warn_once
 from ..capture.sources import External, Fresh, Into
 from ..install import install_native
 from ..ir.exchange import is_exchange, join_halves
@@ -495,6 +496,10 @@ def _checks_after(graph: Graph) -> dict[int, list]:
 def executable(graph: Graph) -> Executable:
     """What runs a graph: native code, or, where that cannot be made, the interpreter, with one warning."""
     if not available():
+        warn_once(
+            "Compiled programs are interpreted here, more slowly: native code needs llvmlite, on x86-64 or 64-bit ARM under "
+            "Linux (`rushlight env` says what there is)"
+        )
         return Interpreter(graph)
     try:
         return Native(graph)

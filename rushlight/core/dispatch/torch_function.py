@@ -269,6 +269,15 @@ def publish(space: dict[str, Any]) -> None:
             _replace_all(space)
 
 
+def publish_late(functions: dict[str, Any]) -> None:
+    """Let operators that have loaded after the others ask, too, where those do."""
+    with _lock:
+        if _active:
+            for name, function in functions.items():
+                if isinstance(function, FunctionType) and _is_asked(name) and name not in _NEVER:
+                    _replace(function, function)
+
+
 def _replace_all(space: dict[str, Any]) -> None:
     for name, function in space.items():
         private = name.startswith("_") or name in _NEVER

@@ -10,7 +10,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from ctypes import memmove, string_at
 from typing import TYPE_CHECKING, Any, SupportsInt
 
 import numpy as np
@@ -19,6 +18,7 @@ from ..device import devices
 from ..device.devices import CPU, backend, check, device
 from ..dispatch.extension_points import random_blocks
 from ..dispatch.mode import emit_event, thread
+from ..foreign import HAS_CTYPES, ctypes
 from ..locks import lock, open_in_child
 from ..tensor.tensor import Tensor, wrap
 
@@ -276,7 +276,7 @@ class Generator:
     def snapshot(self) -> tuple:
         """All of the stream, for `restore`, in less than a microsecond: NumPy's own state takes 60."""
         with self.lock:
-            words = None if self._stream is None else string_at(_address(self._stream), _TWISTER_BYTES)
+            words = None if self._stream is None else _words_of(self._stream)
             return words, self._block, self._at, self._unused, self._seed, self._normal, self._float_normal
 
     def restore(self, snapshot: tuple) -> None:
@@ -286,7 +286,7 @@ class Generator:
             if words is None:
                 self._stream = None
             else:
-                memmove(_address(self._stream), words, _TWISTER_BYTES)
+                _put_words(self._stream, words)
 
     @property
     def cached_normal(self) -> float | None:
@@ -326,6 +326,20 @@ class Generator:
 
 
 _TWISTER_BYTES = 4 * (WORDS + 1)  # NumPy's record: the words and the position among them
+
+
+def _words_of(stream: Any) -> Any:
+    """All of NumPy's stream, copied from its memory; asked of NumPy where Python has no ctypes."""
+    if not HAS_CTYPES:
+        return stream.get_state()
+    return ctypes.string_at(_address(stream), _TWISTER_BYTES)
+
+
+def _put_words(stream: Any, words: Any) -> None:
+    if not HAS_CTYPES:
+        stream.set_state(words)
+    else:
+        ctypes.memmove(_address(stream), words, _TWISTER_BYTES)
 
 
 def _address(stream: Any) -> int:

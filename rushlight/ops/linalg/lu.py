@@ -7,7 +7,6 @@ all matrices of a batch together.
 
 from __future__ import annotations
 
-import ctypes
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.dispatch.slow_path import write_out
+from ...core.foreign import HAS_CTYPES, ctypes
 from ...core.locks import made_once
 from ...core.tensor.layout import contiguous_format
 from ..creation.filled import eye
@@ -86,6 +86,8 @@ def _getrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
 @made_once
 def _function(dtype: np.dtype) -> Any:
     """getrf for a type, with integers of 64 bits, found through the extension of NumPy's that is linked with it."""
+    if not HAS_CTYPES:
+        return None
     letter = _LETTERS.get(dtype)
     library = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
     name = f"scipy_{letter}getrf_64_"

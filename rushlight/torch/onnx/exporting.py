@@ -7,10 +7,14 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from traceback import walk_tb
+from types import TracebackType
 from typing import Any
 
+from ...core.own_code import FILES
 from ...core.tensor.tensor import Tensor
 from ...nn.modules.module import Module
+from ...ops import view_as_real
 from ...testing import assert_close
 from ..export.capture import Captured, ReadsData, capture
 from ..export.dims import dynamic_sizes, named_axes
@@ -18,6 +22,7 @@ from ..export.other_sizes import GraphOfTheExample, find_other_inputs
 from ..jit.recording.describe import warn_user
 from .graph import UNKNOWN, Builder, CannotExport, Item, onnx_type
 from .program import ONNXProgram
+from .rows.complex_numbers import has_complex, of_parts, real_type
 from .walk import Walker
 
 __all__ = ["OnnxExporterError", "OperatorExportTypes", "TrainingMode", "export", "is_in_onnx_export"]
@@ -191,6 +196,20 @@ def _failures() -> Iterator[None]:
         yield
     except (CannotExport, GraphOfTheExample, ReadsData) as error:
         raise OnnxExporterError(f"torch.onnx.export: {error}") from None
+    except NotImplementedError as error:
+        if not str(error).startswith("torch.jit.trace"):
+            raise
+        place = _place_of(error.__traceback__)
+        raise OnnxExporterError(f"torch.onnx.export: {place}{error}") from None
+
+
+def _place_of(traceback: TracebackType | None) -> str:
+    """The innermost line of an error that is not Rushlight's own."""
+    found = ""
+    for frame, line in walk_tb(traceback):
+        file = frame.f_code.co_filename
+        found = found if file.startswith(FILES) or file == __file__ or "contextlib" in file else f"{file}:{line}: "
+    return found
 
 
 def _warn_of_names(axes: Mapping[str, Any], inputs: Sequence[str], outputs: Sequence[str]) -> None:
@@ -242,14 +261,15 @@ def _info(name: str, value: Tensor, sizes: dict[int, str]) -> Any:
     n = value.ndim
     named = {i % n: text for i, text in sizes.items()} if n else {}
     shape = [named.get(i, int(size)) for i, size in enumerate(value.shape)]
-    return onnx.helper.make_tensor_value_info(name, onnx_type(value.dtype), shape)
+    shape += [2] * value.is_complex()
+    return onnx.helper.make_tensor_value_info(name, onnx_type(real_type(value.dtype)), shape)
 
 
 def _outputs(g: Builder, results: list[Item], wanted: list[str], inputs: list[str]) -> list[str]:
     """The names of the results: as wanted, each other than those of inputs, constants and other results."""
     found: list[str] = []
     for i, item in enumerate(results):
-        own = g.name(item)
+        own = g.name(of_parts(g, item) if has_complex(item) else item)
         if i < len(wanted) or own in inputs or own in g.constants or own in found:
             name = wanted[i] if i < len(wanted) else g.unique("output")
             g.nodes.append(_renamed(own, name))
@@ -293,7 +313,9 @@ def _infer_output_sizes(model: Any, axes: Mapping[str, Any]) -> None:
 
 
 def _verify(program: ONNXProgram, captured: Captured) -> None:
-    expected = [r for r in captured.results[0] if isinstance(r, Tensor)]
+    expected = [
+        view_as_real(r.resolve_conj()) if r.is_complex() else r for r in captured.results[0] if isinstance(r, Tensor)
+    ]
     for ours, theirs in zip(expected, program(*captured.inputs), strict=True):
         assert_close(theirs, ours.detach(), rtol=1e-3, atol=1e-4)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.tensor.tensor import Tensor
-from ...ops import from_numpy
+from ...ops import from_numpy, view_as_real
 from ...utils import _pytree as pytree
 
 __all__ = ["ONNXProgram"]
@@ -30,11 +30,15 @@ class ONNXProgram:
         return onnx_ir.serde.deserialize_model(self.model_proto)
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple:
-        """The results of ONNX Runtime (package onnxruntime) for the arguments that the module takes."""
+        """The results of ONNX Runtime (package onnxruntime) for the arguments that the module takes.
+
+        Complex numbers have a last dimension of 2: the real and the imaginary part.
+        """
         session = self._session or self._load()
         leaves = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         names = [value.name for value in session.get_inputs()]
-        given = {name: leaf.detach().numpy() for name, leaf in zip(names, leaves, strict=True)}
+        leaves = [view_as_real(leaf.detach().resolve_conj()) if leaf.is_complex() else leaf.detach() for leaf in leaves]
+        given = {name: leaf.numpy() for name, leaf in zip(names, leaves, strict=True)}
         return tuple(from_numpy(result) for result in session.run(None, given))
 
     def initialize_inference_session(self, initializer: Any = None) -> None:

@@ -18,7 +18,8 @@ from ..jit.ir.literals import number_of
 from ..jit.ir.running import runner
 from ..jit.ir.schemas import named
 from .graph import UNKNOWN, Builder, CannotExport, Item, example, plain_other
-from .rows import ROWS, ROWS_OF_NUMBERS
+from .rows import COMPLEX_ROWS, DRAWS, ROWS, ROWS_OF_NUMBERS
+from .rows.complex_numbers import has_complex
 from .writes import VIEWS, View, share_memory, viewed
 
 __all__ = ["Walker"]
@@ -33,10 +34,6 @@ _COPYING = {
     "contiguous",
 }  # where they have to: with a size of 1 they may not have to
 _PUTTING = {"index_put", "masked_scatter", "put"}  # elements decide how many values are taken
-DRAWS = {
-    "bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
-    "randperm", "rrelu",
-}  # fmt: skip
 _CONTAINER_KINDS = ("prim::ListConstruct", "prim::TupleConstruct")
 
 
@@ -62,7 +59,7 @@ class Walker:
                 for value in node.inputs:
                     self._refresh(value)
                 self._node(node, i)
-            except CannotExport as error:
+            except (CannotExport, NotImplementedError) as error:
                 name = node.kind.removeprefix("aten::")
                 raise CannotExport(f"{node.place}: {name}() has no ONNX form here: {error}") from None
         self._refresh(self.graph.outputs[0])
@@ -142,10 +139,8 @@ class Walker:
         self._set(node, made)
 
     def _operator(self, node: Node, schema: Any, items: list[Item]) -> Item:
-        if schema.name in DRAWS:
-            raise CannotExport("it draws random numbers, which a model would repeat")
         value = runner(schema)(*map(example, items))
-        if all(item.is_constant for item in items):
+        if all(item.is_constant for item in items) and not _draws(schema, items):
             return _unfolded(value)
         made = self._translated(schema, value, items)
         other = _for_other_sizes(schema, value, items)
@@ -154,11 +149,16 @@ class Walker:
             _of_sizes_alone(made)
         elif schema.name == "slice":
             made.loose |= _may_be_cut(made, items)
+        made.of_data |= _draws(schema, items)
         return made
 
     def _translated(self, schema: Any, value: Any, items: list[Item]) -> Item:
         name = schema.name
         row = ROWS_OF_NUMBERS.get(name) if not isinstance(value, (Tensor, list, tuple)) else ROWS.get(name)
+        if has_complex(value) or any(map(has_complex, items)):
+            row = COMPLEX_ROWS.get(name) if isinstance(value, Tensor) else row
+            if row is None:
+                raise CannotExport("the operator is not in the table of complex numbers")
         if row is None and name.startswith("special_"):
             row = ROWS.get(name.removeprefix("special_"))
         if row is None:
@@ -177,6 +177,10 @@ class Walker:
     def _write(self, node: Node, place: int) -> None:
         target, schema = node.inputs[0], node.schema
         items = [self.items[v] for v in node.inputs]
+        if any(map(has_complex, items)):
+            raise CannotExport("complex numbers are written in place")
+        if schema.name.removesuffix("_") in DRAWS:
+            raise CannotExport("random numbers are written in place")
         if schema.name == "copy_":
             made = self._copied(items[0], items[1])
         elif schema.name in ("zero_", "fill_"):
@@ -298,6 +302,11 @@ class Walker:
             return
         item = self._operator(view.node, view.node.schema, self._inputs_of(view))
         self.items[value] = item if view.one is None else item.value[view.one]
+
+
+def _draws(schema: Any, items: list[Item]) -> bool:
+    """Whether an operator gives other results in each run."""
+    return schema.name in DRAWS or ("dropout" in schema.name and bool(example(items[-1])))
 
 
 def _shows(found: Any, whole: Any) -> bool:

@@ -3,6 +3,8 @@
 import os
 from contextlib import contextmanager
 
+from rushlight.core.foreign import HAS_CTYPES, ctypes
+
 _PR_SET_PDEATHSIG = 1
 
 
@@ -12,10 +14,9 @@ def die_with_parent(parent: int, tied_to_thread: bool) -> None:
     The kernel means the forking thread's death, so a process that was forked by another thread than the main one must
     not ask for it (`tied_to_thread=False`); it notices by `watch_process` instead, between two batches.
     """
-    import ctypes
     import signal
 
-    if tied_to_thread and hasattr(prctl := ctypes.CDLL(None), "prctl"):
+    if tied_to_thread and HAS_CTYPES and hasattr(prctl := ctypes.CDLL(None), "prctl"):
         prctl.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if not is_alive(parent):  # it died before the kernel knew
         os._exit(1)

@@ -4,6 +4,8 @@ import os
 import sys
 from contextlib import contextmanager
 
+from rushlight.core.foreign import HAS_CTYPES, ctypes
+
 # (part of the library's file name, names of its getter and setter; NumPy's wheels prefix OpenBLAS's names)
 _LIBRARIES = (
     ("openblas", "scipy_openblas_get_num_threads64_", "scipy_openblas_set_num_threads64_"),
@@ -49,10 +51,8 @@ def one_native_thread():
 
 def _loaded_libraries() -> list:
     """(getter, setter) of each known library that this process has loaded. Empty where that cannot be found out."""
-    import ctypes
-
     found = []
-    for path in _library_paths():
+    for path in _library_paths() if HAS_CTYPES else ():
         name = os.path.basename(path)
         for part, get, put in _LIBRARIES:
             if part not in name:

@@ -8,7 +8,7 @@ from typing import Any
 from rushlight.utils.data.fetch import shorten
 from rushlight.utils.data.lifeline import interrupts_held, watch_process
 from rushlight.utils.data.native_threads import one_native_thread
-from rushlight.utils.data.transport import Channel, open_channel_pair, require_transport
+from rushlight.utils.data.transport import Channel, channel_over, open_channel_pair, require_transport
 from rushlight.utils.data.worker import Job, run_worker
 
 # A worker may finish the sample at hand and clean up; after that it is asked by a signal, then killed.
@@ -58,7 +58,7 @@ class WorkerPool:
 
     def _start(self, context, job: Job, worker: int, tied_to_thread: bool) -> None:
         here, there = open_channel_pair()
-        channel = Channel(here)
+        channel = channel_over(here)
         self._channels.append(channel)
         try:
             arguments = (job, worker, there, self._owner, tied_to_thread)
@@ -114,6 +114,8 @@ class WorkerPool:
                     self._poll.modify(channel, select.POLLIN)
                 if event & ~select.POLLOUT:
                     received.append((worker, channel.receive()))
+            except BlockingIOError:  # of a stream, a part of a message
+                pass
             except (EOFError, ConnectionError):
                 self._report_dead([worker])
             except BaseException:  # a batch that cannot be unpickled, or an interrupt: its message is lost

@@ -26,6 +26,7 @@ INLINE_BYTES = 1 << 16
 
 _ALIGNMENT = 64
 _BLOCK = struct.Struct("3Q")  # instead of the segments: 0, the block's number, the message's size
+_LENGTH = struct.Struct("Q")  # of a message in a stream
 _NOTHING_RETURNED = pickle.dumps([])
 _MAX_PACKET_SEGMENTS = 256  # with padding between them well under the system's limit of 1024 parts per call
 
@@ -114,7 +115,7 @@ class Channel:
         self._connection = connection
         # As plain numbers: the enumerations' operators take longer than the calls they are for.
         self._peek_size = int(socket.MSG_PEEK) | int(socket.MSG_TRUNC)
-        self._take = socket.CMSG_SPACE(4), int(socket.MSG_CMSG_CLOEXEC)
+        self._take = socket.CMSG_SPACE(4), int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
         self._lost_descriptor = int(socket.MSG_CTRUNC)
         self._rights = int(socket.SOL_SOCKET), int(socket.SCM_RIGHTS)
         self._backlog: deque[tuple] = deque()
@@ -198,6 +199,45 @@ class Channel:
         self._connection.close()
 
 
+class StreamChannel(Channel):
+    """The same over a stream, for systems without packets or anonymous files: each message whole, after its length."""
+
+    def __init__(self, connection) -> None:
+        super().__init__(connection)
+        self._arriving = np.empty(_LENGTH.size, np.uint8)
+        self._have, self._is_length = 0, True
+
+    def _packet(self, segments: list) -> tuple[list, None]:
+        lengths = [segment.nbytes for segment in segments]
+        table = struct.pack(f"{1 + len(lengths)}Q", len(lengths), *lengths)
+        offsets, size = _layout(lengths)
+        parts = [_LENGTH.pack(size), *_padded(table, segments, offsets)]
+        return [memoryview(part).cast("B") for part in parts if len(part)], None
+
+    def _send(self, parts: list, descriptor: int | None) -> None:
+        """Take away what has gone; BlockingIOError where more is left."""
+        while parts:
+            sent = self._connection.sendmsg(parts[:_MAX_PACKET_SEGMENTS])
+            while sent:
+                gone = min(sent, len(parts[0]))
+                sent -= gone
+                parts[:1] = [parts[0][gone:]] if gone < len(parts[0]) else []
+
+    def _receive_packet(self) -> tuple[np.ndarray, None]:
+        """No byte behind the message is read: what is left says that there is more."""
+        while True:
+            while self._have < len(self._arriving):
+                count = self._connection.recv_into(self._arriving[self._have :])
+                if count == 0:
+                    raise EOFError("the other process closed the connection")
+                self._have += count
+            whole, is_length = self._arriving, self._is_length
+            size = _LENGTH.unpack(whole)[0] if is_length else _LENGTH.size
+            self._arriving, self._have, self._is_length = np.empty(size, np.uint8), 0, not is_length
+            if not is_length:
+                return whole, None
+
+
 def _split(memory: np.ndarray) -> list[memoryview]:
     """The segments of a message in a buffer; what is made of them keeps the buffer alive."""
     view = memory.data
@@ -212,18 +252,33 @@ def require_transport() -> None:
     import select
     import socket
 
-    if not (hasattr(os, "memfd_create") and hasattr(socket, "SOCK_SEQPACKET") and hasattr(select, "poll")):
+    if not (hasattr(socket, "AF_UNIX") and hasattr(select, "poll")):
         raise NotImplementedError(
-            "DataLoader(num_workers > 0) needs Linux's anonymous memory files and packet sockets; "
-            "use num_workers=0 on this system"
+            "DataLoader(num_workers > 0) needs Unix's sockets and poll(); use num_workers=0 on this system"
         )
 
 
-def open_channel_pair():
-    """Two connected sockets that keep packet bounds and carry descriptors."""
+def _has_packets() -> bool:
+    """Whether there are packets that keep their bounds, on Linux alone, and anonymous files."""
+    import socket
+    import sys
+
+    return sys.platform == "linux" and hasattr(os, "memfd_create") and hasattr(socket, "SOCK_SEQPACKET")
+
+
+def channel_over(connection) -> Channel:
+    """The channel of an end of `open_channel_pair`."""
     import socket
 
-    pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    kind = connection.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE)
+    return StreamChannel(connection) if kind == socket.SOCK_STREAM else Channel(connection)
+
+
+def open_channel_pair():
+    """Two connected sockets: that keep packet bounds and carry descriptors, or streams where the system has no such."""
+    import socket
+
+    pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET if _has_packets() else socket.SOCK_STREAM)
     for connection in pair:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * INLINE_BYTES)
     return pair

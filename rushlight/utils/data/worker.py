@@ -10,7 +10,7 @@ from rushlight.utils.data.fetch import IterableFetcher, MapFetcher
 from rushlight.utils.data.lifeline import die_with_parent, release_interrupts, watch_process
 from rushlight.utils.data.native_threads import use_one_native_thread
 from rushlight.utils.data.seeding import seed_worker
-from rushlight.utils.data.transport import Channel
+from rushlight.utils.data.transport import Channel, channel_over
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
@@ -83,7 +83,7 @@ def run_worker(job: Job, worker_id: int, connection, parent: int, tied_to_thread
     try:
         _settle(parent, tied_to_thread)
         release_interrupts()
-        _Worker(job, worker_id, Channel(connection), parent).run()
+        _Worker(job, worker_id, channel_over(connection), parent).run()
     except (KeyboardInterrupt, ConnectionError, EOFError):
         pass  # the loader's process has the same interrupt; or it hung up while a message was on its way
 
@@ -123,7 +123,10 @@ class _Worker:
         _worker_info = WorkerInfo(self._id, self._job.num_workers, seed, self._job.dataset)
         self._start(initialise=True)
         while self._wait(select.POLLIN):
-            epoch, task, index = self._channel.receive()
+            try:
+                epoch, task, index = self._channel.receive()
+            except BlockingIOError:  # of a stream, a part of a message
+                continue
             if task is None:
                 self._start(initialise=False)
             elif not self._ended:

@@ -6,10 +6,10 @@ for each of 16 columns. Nothing here knows what the numbers mean.
 
 from __future__ import annotations
 
-import ctypes
 import platform
 import struct
 
+from ....core.foreign import ctypes
 from ....core.locks import made_once
 from ..llvm import engine
 from ..llvm.ir import Builder, Val

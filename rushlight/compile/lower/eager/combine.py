@@ -7,13 +7,13 @@ once for an operator, a type, and the numbers of index arrays and of their dimen
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from math import prod
 
 import numpy as np
 
 from ....backend.onednn.address import address, is_readable
+from ....core.foreign import ctypes
 from ....core.locks import made_once
 from ..llvm import engine
 from ..llvm.arithmetic import operate, register

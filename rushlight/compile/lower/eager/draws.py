@@ -8,12 +8,12 @@ the fused multiply-adds are the processor's own, so that no sum is rounded twice
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 
 import numpy as np
 
 from ....backend.onednn.address import address
+from ....core.foreign import ctypes
 from ....core.locks import made_once
 from ....core.random.boxmuller import (
     COS_POLYNOMIAL,

@@ -9,11 +9,11 @@ next piece when it is done with one: a core that something else keeps busy delay
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....backend.onednn.threads import settled_threads
+from ....core.foreign import ctypes
 from ....core.locks import made_once
 from ...ir.graph import Nest
 from ..llvm import engine, nest, parallel

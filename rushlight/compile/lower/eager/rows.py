@@ -7,13 +7,13 @@ torch's bits and 80 % of NumPy's, of 1,000 99.8 and 92.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 
 import numpy as np
 
 from ....backend.onednn.address import address, is_readable
 from ....core import poison
+from ....core.foreign import ctypes
 from ....core.locks import made_once
 from ..llvm import engine
 from ..llvm.ir import Builder, Val, number

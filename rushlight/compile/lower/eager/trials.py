@@ -6,11 +6,11 @@ bits, and a trial succeeds where that is below a limit.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 
 import numpy as np
 
+from ....core.foreign import ctypes
 from ....core.locks import made_once
 from ....core.random import discrete
 from ..llvm import engine

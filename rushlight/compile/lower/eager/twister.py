@@ -6,12 +6,12 @@ and Nishimura, Mersenne Twister: A 623-dimensionally equidistributed uniform pse
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ....core.foreign import ctypes
 from ....core.locks import made_once
 from ....core.random import mersenne
 from ..llvm import engine

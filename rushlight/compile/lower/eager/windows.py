@@ -7,7 +7,6 @@ row: a maximum is the first of equal ones, a nan counts as larger than everythin
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from functools import lru_cache
 from math import prod
@@ -18,6 +17,7 @@ import numpy as np
 from ....backend.onednn.address import address, is_readable
 from ....backend.onednn.threads import settled_threads
 from ....core import poison
+from ....core.foreign import ctypes
 from ....core.locks import made_once
 from ....ops.spatial.pool import pooled_size
 from ..llvm import engine, parallel

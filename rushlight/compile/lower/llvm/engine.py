@@ -5,7 +5,6 @@ llvmlite is loaded by the first call, not by importing this.
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from collections import deque
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ....backend import isa
+from ....core.foreign import ctypes
 from ....core.locks import held_by_forks, made_once, making
 from ...ir.scalar_ops import SCALAR_OPS
 from . import code_cache
@@ -42,7 +42,7 @@ def available() -> bool:
     try:
         from llvmlite import binding
     except (ImportError, OSError):
-        return False
+        return False  # without ctypes, neither
     return sys.platform in _LIBM and binding.llvm_version_info[0] >= _OLDEST_LLVM and _machine() is not None
 
 

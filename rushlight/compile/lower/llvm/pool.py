@@ -12,12 +12,12 @@ libgomp.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 from typing import Any
 
 from ....backend.onednn import imports, library
+from ....core.foreign import ctypes
 from ....core.locks import made_once
 from . import engine, pool_code, pool_loops
 

@@ -8,7 +8,6 @@ compiled once in a process for each structure of nests.
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....core import poison
+from ....core.foreign import ctypes
 from ....core.locks import made_once
 from ...ir.expression import Expr, const
 from ...ir.graph import Loop, Nest, Reduce, Store, Value

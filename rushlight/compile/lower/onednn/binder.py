@@ -8,7 +8,6 @@ layout) is in the arena too, where nothing else is needed meanwhile: `Rooms` say
 
 from __future__ import annotations
 
-import ctypes
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -34,6 +33,7 @@ from ....backend.onednn.primitives import (
     wanted_desc,
 )
 from ....core import poison
+from ....core.foreign import ctypes
 from ...ir.graph import Extern, Node, Ref, Value
 from ...ir.locations import Place, shifted
 from ..llvm.program import Program

@@ -5,7 +5,6 @@ The Fortran entry points take addresses only, so that a step can call them with 
 
 from __future__ import annotations
 
-import ctypes
 from importlib import import_module
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from ....backend.onednn.address import address
 from ....backend.onednn.blas import blas_threads, leave_cores_to_openmp
 from ....backend.onednn.library import available
+from ....core.foreign import ctypes
 from ....core.locks import made_once
 from ...ir.graph import Ref
 from ..llvm.ir import Builder, Val, number

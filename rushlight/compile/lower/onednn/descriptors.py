@@ -7,16 +7,18 @@ nothing. Adds to `backend/onednn/primitives.py` what eager calls never need: oth
 from __future__ import annotations
 
 import functools
-from ctypes import byref, c_float, c_int, c_void_p
 from typing import Any
 
 import numpy as np
 
 from ....backend.onednn.library import available, check, load
 from ....backend.onednn.primitives import Owned, create, dims, engine, implementation
+from ....core.foreign import ctypes
 from ....core.locks import made_once, making
 from ....core.tensor.dtype import bfloat16
 from ...ir.graph import Ref, is_dense, same_strides
+
+byref, c_float, c_int, c_void_p = ctypes.byref, ctypes.c_float, ctypes.c_int, ctypes.c_void_p
 
 __all__ = ["DATA_TYPES", "Operation", "channels_last_order", "free", "layout", "packed", "primitive_desc", "strided"]
 

@@ -5,7 +5,6 @@ The CIFAR-10 network's first layer at batch 64 takes oneDNN a quarter of the eag
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from ....backend.onednn import convolution
 from ....backend.onednn.address import address
 from ....core.determinism import mode
+from ....core.foreign import ctypes
 from ...ir.graph import Extern, Ref, Value
 from ...ir.locations import Place
 from . import few_channels, kernels

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
-
 from ....backend.onednn.address import ALIGNMENT_BYTES, address
 from ....core import poison
+from ....core.foreign import ctypes
 
 __all__ = ["Guarded"]
 

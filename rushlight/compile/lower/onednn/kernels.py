@@ -7,10 +7,10 @@ pool of threads; it is compiled when first asked for.
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from collections.abc import Callable
 
+from ....core.foreign import ctypes
 from ....core.locks import made_once
 from ..llvm import engine, parallel
 from ..llvm.ir import Builder, Val, number

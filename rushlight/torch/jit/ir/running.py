@@ -16,6 +16,7 @@ from ....core.dispatch.op import OPS
 from ....core.tensor.tensor import Tensor
 from ....nn import functional as F
 from ....ops import aten_forms as aten_forms
+from ... import _lazy
 from . import functional_rules
 from .functional_rules import NAMESPACES
 from .literals import object_of
@@ -62,6 +63,8 @@ def _function(schema: Schema) -> Callable | None:
     found = OPS.get(name) or getattr(F, name, None)
     if found is None and name.endswith("_") and hasattr(F, name[:-1]):
         return lambda *args, **kwargs: getattr(F, name[:-1])(*args, **kwargs, inplace=True)
+    if found is None and name in _lazy.NAMES:
+        found = _lazy.function(name)
     return found or getattr(Tensor, name, None)
 
 
@@ -214,9 +217,15 @@ def _int(t: Any) -> int:
     return int(t.item()) if isinstance(t, Tensor) else int(t)
 
 
+def _short_time(self: Tensor, n_fft: int, hop: Any, size: Any, window: Any, *rest: Any) -> Tensor:
+    """The overload whose signal was padded before."""
+    return Tensor.stft(self, n_fft, hop, size, window, False, "reflect", *rest)
+
+
 _OWN: dict[str, Callable] = {
     "size.int": lambda self, dim: self.size(dim),
     "size.default": lambda self: list(self.shape),
+    "stft.default": _short_time,
     "sym_size.int": lambda self, dim: self.size(dim),
     "numel": Tensor.numel,
     "dim": Tensor.dim,

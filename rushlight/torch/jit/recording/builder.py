@@ -6,6 +6,7 @@ result.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 from weakref import ref
@@ -97,7 +98,8 @@ class Builder:
         self.values: dict[int, tuple[Tensor, Value]] = {}
         self.data: dict[int, Node] = {}  # by storage, the node that could copy a constant
         self.constants: dict[int, Tensor] = {}  # tensors that became constants
-        self.existing = {id(t): ref(t) for t in instances(Tensor)}  # what was there before the trace
+        self.existing = {id(t): ref(t) for t in instances(Tensor)}  # what was there before the trace, and not frozen
+        self.frozen = gc.get_freeze_count()
 
     # ------------------------------------------------------------------------------------------ modules
 
@@ -271,6 +273,13 @@ class Builder:
         self.constants[id(t)] = t
         return t
 
+    def _existed(self, t: Tensor) -> bool:
+        """Whether a tensor was there before the trace: it was seen, or `gc.freeze()` had hidden it."""
+        known = self.existing.get(id(t))
+        if known is not None and known() is t:
+            return True
+        return 0 < gc.get_freeze_count() <= self.frozen and all(other is not t for other in instances(Tensor))
+
     def _tensor_constant(self, t: Tensor) -> Value:
         if t.requires_grad:
             raise RuntimeError(
@@ -278,8 +287,7 @@ class Builder:
                 "input, or "
                 f"detaching the gradient\nTensor:\n{t.detach()}"
             )
-        known = self.existing.get(id(t))
-        if id(t) not in self.constants and (known is None or known() is not t):
+        if id(t) not in self.constants and not self._existed(t):
             raise NotImplementedError(
                 f"torch.jit.trace: a tensor of shape {list(t._array.shape)} was computed or made by a function "
                 "that cannot be "

@@ -39,7 +39,7 @@ _PROPERTIES = {
 }
 # functions of torch that are Python above several operators, or take other arguments than the operator of their name
 _PYTHON = frozenset((
-    "norm", "stft", "istft", "unique", "unique_consecutive", "tensordot", "cdist", "lu", "lu_unpack", "interpolate",
+    "norm", "stft", "unique", "unique_consecutive", "tensordot", "cdist", "lu", "lu_unpack", "interpolate",
     "upsample", "requires_grad_", "ctc_loss", "fractional_max_pool2d", "fractional_max_pool3d",
     "max_unpool1d",
     "max_unpool2d", "max_unpool3d", "hspmm", "svd_lowrank", "pca_lowrank", "batch_norm", "instance_norm",

@@ -54,6 +54,18 @@ def _divided(tracer: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) -
     return args[0].reciprocal() * args[1]
 
 
+def _short_time(tracer: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """torch pads in Python, by the sizes; the operator takes the padded signal."""
+    given = _arguments(func, args, kwargs)
+    x, center, mode = given.pop("input"), given.pop("center"), given.pop("pad_mode")
+    if center:
+        pad, n = given["n_fft"] // 2, x.dim()
+        x = x.view([1] * (3 - n) + list(x.size()))
+        x = F.pad(x, (pad, pad), mode)
+        x = x.view(list(x.size())[-n:])
+    return tracer.operator("stft", x, *given.values())
+
+
 # ------------------------------------------------------------------------------------------ conversions
 
 
@@ -297,6 +309,7 @@ WAYS: dict[str, Way] = {
     "__setitem__": lambda tracer, func, args, kwargs: indexing.put(tracer, *args),
     "__rtruediv__": _divided,
     "__rdiv__": _divided,
+    "stft": _short_time,
     "to": _to,
     "cpu": _cpu,
     **{

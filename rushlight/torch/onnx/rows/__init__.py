@@ -4,9 +4,21 @@ A row is called with the builder, the result for the example, and an `Item` for 
 It gives the name of its result, a list of names for several, or an item. CannotExport says which option has no form.
 """
 
-from . import layers, losses, pointwise, recurrent, reductions, scans, searching, shapes
+from . import (
+    complex_numbers,
+    draws,
+    fourier,
+    layers,
+    losses,
+    pointwise,
+    recurrent,
+    reductions,
+    scans,
+    searching,
+    shapes,
+)
 
-__all__ = ["ROWS", "ROWS_OF_NUMBERS"]
+__all__ = ["COMPLEX_ROWS", "DRAWS", "ROWS", "ROWS_OF_NUMBERS"]
 
 _NAMES = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
@@ -17,7 +29,9 @@ _NAMES = {
 
 ROWS = (
     pointwise.ROWS | reductions.ROWS | shapes.ROWS | layers.ROWS | losses.ROWS | recurrent.ROWS | scans.ROWS
-    | searching.ROWS
+    | searching.ROWS | draws.ROWS
 )  # fmt: skip
+DRAWS = {*draws.ROWS, *draws.WITHOUT_FORM}
+COMPLEX_ROWS = complex_numbers.ROWS | fourier.ROWS  # where an argument or the result is complex
 ROWS |= {name: ROWS[usual] for name, usual in _NAMES.items()}
 ROWS_OF_NUMBERS = shapes.ROWS_OF_NUMBERS  # of operators whose result is a number

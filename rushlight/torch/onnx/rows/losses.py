@@ -94,20 +94,55 @@ def cross_entropy(
     g: Builder, out: Tensor, x: Item, target: Item, weight: Item, reduction: Item, ignored: Item, smoothing: Item
 ) -> str:
     if target.value.dtype.is_floating_point:
-        if weight.value is not None or plain(smoothing):
-            raise CannotExport("probabilities as targets with weights or smoothing")
-        return _of_probabilities(g, out, x, target, reduction)
-    if plain(smoothing):
-        raise CannotExport("smoothed labels")
+        return _of_probabilities(g, out, x, target, weight, reduction, plain(smoothing))
     log = g.emit("LogSoftmax", g.name(x), axis=min(1, x.value.ndim - 1))
+    if plain(smoothing):
+        return _smoothed(
+            g, out, Item(x.value, log, other=x.other), target, weight, reduction, ignored, plain(smoothing)
+        )
     return nll(g, out, Item(x.value, log), target, weight, reduction, ignored)
 
 
-def _of_probabilities(g: Builder, out: Tensor, x: Item, target: Item, reduction: Item) -> str:
-    """The mean is that over examples, not over classes."""
-    at = min(1, x.value.ndim - 1)
+def _smoothed(
+    g: Builder, out: Tensor, log: Item, target: Item, weight: Item, reduction: Item, ignored: Item, smoothing: float
+) -> str:
+    """(1 - s) loss + s / C (the sum of the losses of all C classes); the mean is over the weights of the targets."""
+    kind, zero = out.dtype, g.constant(0.0, out.dtype)
+    total = nll(g, out, log, target, weight, Item(_REDUCTIONS.index("none")), ignored)
+    every = _weighted_classes(g, log.value, g.name(log), weight, kind)
+    every = g.emit("Neg", g.emit("ReduceSum", every, g.constant([1]), keepdims=0))
+    kept = g.emit("Not", g.emit("Equal", g.name(target), g.constant(plain(ignored), target.value.dtype)))
+    every = g.emit("Mul", g.emit("Where", kept, every, zero), g.constant(smoothing / log.fixed_size(1), kind))
+    total = g.emit("Add", g.emit("Mul", total, g.constant(1 - smoothing, kind)), every)
+    how = _REDUCTIONS[plain(reduction)]
+    if how != "mean":
+        return _reduced(g, total, reduction)
+    share = g.cast(kept, kind)
+    if weight.value is not None:
+        places = g.emit("Where", kept, g.name(target), g.constant(0, target.value.dtype))
+        share = g.emit("Mul", share, g.emit("Gather", g.name(weight, kind), places))
+    return g.emit("Div", g.emit("ReduceSum", total, keepdims=0), g.emit("ReduceSum", share, keepdims=0))
+
+
+def _weighted_classes(g: Builder, x: Tensor, name: str, weight: Item, kind: dtypes.dtype) -> str:
+    """What belongs to the classes, multiplied by their weights."""
+    if weight.value is None:
+        return name
+    wide = g.constant([-1] + [1] * (x.ndim - min(2, x.ndim)))
+    return g.emit("Mul", name, g.emit("Reshape", g.name(weight, kind), wide))
+
+
+def _of_probabilities(
+    g: Builder, out: Tensor, x: Item, target: Item, weight: Item, reduction: Item, smoothing: float
+) -> str:
+    """The mean is that over examples, not over classes or weights."""
+    at, kind = min(1, x.value.ndim - 1), out.dtype
     log = g.emit("LogSoftmax", g.name(x), axis=at)
-    products = g.emit("Mul", log, g.name(target, out.dtype))
+    wanted = g.name(target, kind)
+    if smoothing:
+        wanted = g.emit("Mul", wanted, g.constant(1 - smoothing, kind))
+        wanted = g.emit("Add", wanted, g.constant(smoothing / x.fixed_size(at), kind))
+    products = _weighted_classes(g, x.value, g.emit("Mul", log, wanted), weight, kind)
     return _reduced(g, g.emit("Neg", g.emit("ReduceSum", products, g.constant([at]), keepdims=0)), reduction)
 
 

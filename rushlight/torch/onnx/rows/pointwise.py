@@ -10,6 +10,7 @@ from .... import ops
 from ....core.tensor import dtype as dtypes
 from ....core.tensor.layout import finfo
 from ....core.tensor.tensor import Tensor
+from ...jit.recording.describe import warn_user
 from ..graph import Builder, CannotExport, Item, plain
 
 __all__ = ["ROWS"]
@@ -264,9 +265,22 @@ def log_sigmoid(g: Builder, out: Tensor, x: Item) -> str:
 
 
 def dropout(g: Builder, out: Tensor, x: Item, p: Item, train: Item) -> str:
-    if plain(train) and plain(p) > 0:
-        raise CannotExport("dropout that trains: call model.eval() first")
-    return g.name(x)
+    if not (plain(train) and plain(p) > 0):
+        return g.name(x)
+    raise CannotExport("dropout of this kind that trains: call model.eval() first")
+
+
+def dropout_by_element(g: Builder, out: Tensor, x: Item, p: Item, train: Item) -> str:
+    if not (plain(train) and plain(p) > 0):
+        return g.name(x)
+    warn_user(
+        "The model is exported with dropout that trains: it draws random numbers in each run. Call model.eval() first for "
+        "one that does not",
+        UserWarning,
+    )
+    if plain(p) == 1:
+        return g.emit("Mul", g.name(x), g.constant(0.0, out.dtype))
+    return g.emit("Dropout", g.name(x), g.constant(float(plain(p)), out.dtype), g.constant(True, dtypes.bool_))
 
 
 def trunc(g: Builder, out: Tensor, x: Item) -> str:
@@ -463,7 +477,7 @@ ROWS: dict[str, Callable] = {
     "log_sigmoid": log_sigmoid, "where": where, "masked_fill": masked_fill, "to": to_type, "type_as": to_type,
     "round": round_, "fmod": fmod, "threshold": threshold, "softshrink": shrink(True), "hardshrink": shrink(False),
     "logit": logit, "erfc": erfc, "exp2": exp2, "frac": frac, "isfinite": isfinite, "atan2": atan2, "arctan2": atan2,
-    "_to_copy": to_type, "dropout": dropout, "feature_dropout": dropout, "alpha_dropout": dropout,
+    "_to_copy": to_type, "dropout": dropout_by_element, "feature_dropout": dropout, "alpha_dropout": dropout,
     "feature_alpha_dropout": dropout, "logaddexp": logaddexp, "logaddexp2": logaddexp2, "nan_to_num": nan_to_num,
     "isposinf": one_infinity("negative"), "isneginf": one_infinity("positive"), "fmax": number_of_two("Max"),
     "fmin": number_of_two("Min"), "heaviside": heaviside, "hypot": hypot, "deg2rad": scaled_by(math.pi / 180),

@@ -142,6 +142,35 @@ def norm(g: Builder, out: Tensor, x: Item, p: Item, *rest: Item) -> str:
     return g.emit("Pow", total, g.constant(1 / float(order), out.dtype))
 
 
+def linalg_norm(g: Builder, out: Tensor, x: Item, order: Item, dim: Item, keep: Item, dtype: Item | None = None) -> str:
+    """`linalg.norm` and `linalg.matrix_norm`."""
+    p, dims = plain(order), _dims(dim)
+    if p in (None, "fro"):
+        return _reduced(g, "ReduceL2", g.name(x, out.dtype), dims, plain(keep))
+    over = dims or list(range(x.value.ndim))
+    if len(over) == 1:
+        return norm(g, out, x, order, dim, keep)
+    if p not in (1, -1, math.inf, -math.inf):
+        raise CannotExport(f"a norm of singular values, order {p!r}")
+    first, second = over if abs(p) == 1 else reversed(over)
+    sums = _reduced(g, "ReduceL1", g.name(x, out.dtype), [first], True)
+    largest = _reduced(g, "ReduceMax" if p > 0 else "ReduceMin", sums, [second], True)
+    return largest if plain(keep) else g.emit("Squeeze", largest, g.constant(over))
+
+
+def determinant(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("Det", g.name(x))
+
+
+def log_determinant(g: Builder, out: Tensor, x: Item) -> str:
+    return g.emit("Log", g.emit("Det", g.name(x)))
+
+
+def sign_and_log_determinant(g: Builder, out: Any, x: Item) -> list[str]:
+    value = g.emit("Det", g.name(x))
+    return [g.emit("Sign", value), g.emit("Log", g.emit("Abs", value))]
+
+
 def cumsum(g: Builder, out: Tensor, x: Item, dim: Item, dtype: Item | None = None) -> str:
     return g.emit("CumSum", g.name(x, out.dtype), g.constant(plain(dim)))
 
@@ -207,7 +236,9 @@ ROWS: dict[str, Callable] = {
     "max": extreme("Max", "ArgMax"), "min": extreme("Min", "ArgMin"), "amax": amount("ReduceMax"), "amin": amount("ReduceMin"),
     "argmax": place("ArgMax"), "argmin": place("ArgMin"), "var_mean": with_mean(var), "std_mean": with_mean(std),
     "kthvalue": kth_value, "median": median, "any": any_, "all": all_, "var": var, "std": std, "norm": norm,
-    "linalg_vector_norm": norm, "cumsum": cumsum, "topk": topk, "sort": sort, "argsort": argsort, "logsumexp": logsumexp,
+    "linalg_vector_norm": norm, "linalg_norm": linalg_norm, "linalg_matrix_norm": linalg_norm, "det": determinant,
+    "linalg_det": determinant, "logdet": log_determinant, "slogdet": sign_and_log_determinant,
+    "linalg_slogdet": sign_and_log_determinant, "cumsum": cumsum, "topk": topk, "sort": sort, "argsort": argsort, "logsumexp": logsumexp,
     "softmax": softmax("Softmax"), "_softmax": softmax("Softmax"), "log_softmax": softmax("LogSoftmax"),
     "_log_softmax": softmax("LogSoftmax"), "aminmax": aminmax, "count_nonzero": count_nonzero, "nansum": nansum,
 }  # fmt: skip

@@ -11,7 +11,7 @@ from ....core.tensor.layout import iinfo
 from ....core.tensor.tensor import Tensor
 from ..graph import UNKNOWN, Builder, CannotExport, Item, plain
 
-__all__ = ["ROWS", "ROWS_OF_NUMBERS"]
+__all__ = ["PAD_MODES", "ROWS", "ROWS_OF_NUMBERS"]
 
 _END = 2**62
 
@@ -588,16 +588,16 @@ def constant_pad(g: Builder, out: Tensor, x: Item, pad: Item, value: Item) -> st
     return padded(g, x, pad, "constant", value)
 
 
-_PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
 def pad(g: Builder, out: Tensor, x: Item, amounts: Item, mode: Item, value: Item) -> str:
-    return padded(g, x, amounts, _PAD_MODES[plain(mode)], value)
+    return padded(g, x, amounts, PAD_MODES[plain(mode)], value)
 
 
 def padded_by(mode: str) -> Callable:
     """A row of `reflection_pad2d` and its relatives."""
-    return lambda g, out, x, amounts: padded(g, x, amounts, _PAD_MODES[mode], Item(None))
+    return lambda g, out, x, amounts: padded(g, x, amounts, PAD_MODES[mode], Item(None))
 
 
 def padded(g: Builder, x: Item, amounts: Item, mode: str, value: Item) -> str:
