@@ -73,7 +73,7 @@ def _imports(library: ctypes.CDLL, kinds: tuple[int, ...]) -> dict[str, list[int
     for table, size in ((_RELOCATIONS, _RELOCATION_BYTES), (_CALLS, _CALL_BYTES)):
         n = dynamic.get(size, 0)
         if n:
-            all_of_it = np.frombuffer((ctypes.c_byte * n).from_address(dynamic[table]), _RELOCATION)
+            all_of_it = np.frombuffer(ctypes.string_at(dynamic[table], n), _RELOCATION)
             for place, _, symbol, _ in all_of_it[np.isin(all_of_it["kind"], kinds)].tolist():  # hundreds of 50,000
                 name = ctypes.string_at(strings + c_uint32.from_address(symbols + symbol * _SYMBOL_BYTES).value)
                 found.setdefault(name.decode(), []).append(record.base + place)

@@ -232,7 +232,7 @@ class StreamChannel(Channel):
                     raise EOFError("the other process closed the connection")
                 self._have += count
             whole, is_length = self._arriving, self._is_length
-            size = _LENGTH.unpack(whole)[0] if is_length else _LENGTH.size
+            size = _LENGTH.unpack(whole.tobytes())[0] if is_length else _LENGTH.size
             self._arriving, self._have, self._is_length = np.empty(size, np.uint8), 0, not is_length
             if not is_length:
                 return whole, None

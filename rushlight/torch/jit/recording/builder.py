@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 from weakref import ref
 
-from ....compile.capture.memory import instances
+from ....compile.capture.live_objects import instances
 from ....core.tensor.storage import storage_of
 from ....core.tensor.tensor import Tensor
 from ....nn.modules.module import Module

@@ -159,8 +159,10 @@ def _combined(g: Builder, times: Callable, x: Sequence[str], y: Sequence[str], s
 
 def _matmul(g: Builder, out: Tensor, x: Item, y: Item) -> str:
     names = [pair(g, item, out.dtype) for item in (x, y)]
-    parts = [(_part(g, name, 0), _part(g, name, 1)) for name in names]
-    return _combined(g, lambda p, q: g.emit("MatMul", p, q), *parts, lambda n: g.emit("Unsqueeze", n, g.constant([-1])))
+    x_parts, y_parts = [(_part(g, name, 0), _part(g, name, 1)) for name in names]
+    return _combined(
+        g, lambda p, q: g.emit("MatMul", p, q), x_parts, y_parts, lambda n: g.emit("Unsqueeze", n, g.constant([-1]))
+    )
 
 
 def _einsum(g: Builder, out: Tensor, equation: Item, operands: Item, *rest: Item) -> str:
@@ -168,9 +170,9 @@ def _einsum(g: Builder, out: Tensor, equation: Item, operands: Item, *rest: Item
     if len(given) != 2:
         raise CannotExport("complex numbers in other than two operands")
     text = plain(equation).replace(" ", "")
-    parts = [(_part(g, name, 0), _part(g, name, 1)) for name in (pair(g, item, out.dtype) for item in given)]
+    x_parts, y_parts = [(_part(g, name, 0), _part(g, name, 1)) for name in (pair(g, item, out.dtype) for item in given)]
     times = lambda p, q: g.emit("Einsum", p, q, equation=text)  # noqa: E731
-    return _combined(g, times, *parts, lambda n: g.emit("Unsqueeze", n, g.constant([-1])))
+    return _combined(g, times, x_parts, y_parts, lambda n: g.emit("Unsqueeze", n, g.constant([-1])))
 
 
 def _exponential(g: Builder, out: Tensor, x: Item) -> str:
