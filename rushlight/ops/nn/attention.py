@@ -98,7 +98,7 @@ def _attend(query, key, value, attn_mask=None, /, is_causal=False, scale=1.0):
 
 
 def _attend_by_formula(query, key, value, attn_mask=None, /, is_causal=False, scale=1.0):
-    """As torch's products of matrices, whose result is in rows."""
+    """As torch's products of matrices, whose result is C-contiguous."""
     out, shift, share = _attend(query, key, value, attn_mask, is_causal, scale)
     return np.ascontiguousarray(out, like=out), shift, share
 
