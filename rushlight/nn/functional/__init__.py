@@ -9,6 +9,7 @@ from rushlight.core.dispatch.op import FUNCTIONAL as _FUNCTIONAL
 from rushlight.core.dispatch.op import OPS as _OPS
 from rushlight.core.dispatch.torch_function import publish as _publish
 
+from ..told_functions import note as _note
 from . import (
     attention,
     classification_loss,
@@ -21,7 +22,6 @@ from . import (
     resize,
     similarity_loss,
 )  # fmt: skip
-from . import told as _told
 
 _functions = {name: _OPS[name] for name in _FUNCTIONAL}
 for _file in (
@@ -35,7 +35,7 @@ for _file in (
     }
 globals().update(_functions)
 __all__ = sorted(_functions)  # pyright: ignore[reportUnsupportedDunderAll]
-_told.by_keyword(_functions)
+_note(_functions)
 
 _publish(globals())
 _function_tables.register(globals())

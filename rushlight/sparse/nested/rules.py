@@ -511,10 +511,13 @@ def _where(func: Callable, condition: Any, *args: Any) -> Any:
     return _by_element("where", func, t, (condition, *args), {}, False)
 
 
-def _dropout(func: Callable, t: Any, p: float = 0.5, train: bool = True, inplace: bool = False) -> Any:
+def _dropout(
+    func: Callable, t: Any, p: float = 0.5, train: bool = True, inplace: bool = False, *, training: bool = True
+) -> Any:
     """As `native_dropout`, which draws whatever `p` is; torch's dense one does not where `p` is 0."""
     if inplace or getattr(func, "__name__", "").endswith("_"):
         raise _missing("bernoulli_", t)
+    train = train and training  # torch.dropout's name of it, and nn.functional's
     func(t._entries[:0], p, train)  # raises what is wrong with `p`, in the function's own words
     return like(t, shown_as(ops.native_dropout(t._entries, p, train)[0], "NativeDropoutBackward0"))
 

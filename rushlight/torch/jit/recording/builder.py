@@ -6,12 +6,11 @@ result.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from typing import Any
 from weakref import ref
 
-from ....compile.capture.live_objects import instances
+from ....compile.capture.live_objects import tensors_and_modules
 from ....core.tensor.storage import storage_of
 from ....core.tensor.tensor import Tensor
 from ....nn.modules.module import Module
@@ -98,8 +97,9 @@ class Builder:
         self.values: dict[int, tuple[Tensor, Value]] = {}
         self.data: dict[int, Node] = {}  # by storage, the node that could copy a constant
         self.constants: dict[int, Tensor] = {}  # tensors that became constants
-        self.existing = {id(t): ref(t) for t in instances(Tensor)}  # what was there before the trace, and not frozen
-        self.frozen = gc.get_freeze_count()
+        found = [t for t in tensors_and_modules() if isinstance(t, Tensor)]
+        self.existing = {id(t): ref(t) for t in found}  # what was there before the trace, and not frozen
+        self.witness = Tensor([])  # of whether the collector shows what was made since
 
     # ------------------------------------------------------------------------------------------ modules
 
@@ -278,7 +278,8 @@ class Builder:
         known = self.existing.get(id(t))
         if known is not None and known() is t:
             return True
-        return 0 < gc.get_freeze_count() <= self.frozen and all(other is not t for other in instances(Tensor))
+        found = tensors_and_modules()
+        return all(o is not t for o in found) and any(o is self.witness for o in found)
 
     def _tensor_constant(self, t: Tensor) -> Value:
         if t.requires_grad:

@@ -1,10 +1,10 @@
-"""How classes with `__torch_function__` are told of the functions here that torch writes in Python: options by keyword."""
+"""How classes with `__torch_function__` are told of what torch writes in Python of `nn.functional`: options by keyword."""
 
 from typing import Any
 
 from rushlight.core.dispatch import torch_function
 
-__all__ = ["ONLY_HERE", "by_keyword"]
+__all__ = ["ONLY_HERE", "note"]
 
 # told with the options that were not given
 ONLY_HERE = [
@@ -27,7 +27,7 @@ _ELSEWHERE_TOO = [
 ]  # fmt: skip
 
 
-def by_keyword(functions: dict[str, Any]) -> None:
+def note(functions: dict[str, Any]) -> None:
     """Note on the functions how they tell their arguments."""
     for name in ONLY_HERE + _ELSEWHERE_TOO:
         functions[name].arguments_as_told = torch_function.by_keyword(functions[name], complete=name in ONLY_HERE)
