@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 from typing import TYPE_CHECKING, Any
 
+from ..core.live_objects import tensors_and_modules
 from ..nn import Module
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ __all__ = ["give", "models_of", "modules", "top_modules"]
 
 def modules() -> list[Any]:
     """All modules that exist."""
-    return [m for m in gc.get_objects() if isinstance(m, Module) and "_parameters" in m.__dict__]
+    return [m for m in tensors_and_modules() if isinstance(m, Module) and "_parameters" in m.__dict__]
 
 
 def top_modules() -> list[Any]:

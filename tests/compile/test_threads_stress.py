@@ -11,8 +11,8 @@ import threads_stress
 
 import rushlight as torch
 from rushlight.backend.onednn.library import available as has_onednn
-from rushlight.compile.capture.live_objects import instances
 from rushlight.compile.lower.llvm import engine
+from rushlight.core.live_objects import instances
 
 native = pytest.mark.skipif(not (engine.available() and has_onednn()), reason="no compiler or no oneDNN here")
 

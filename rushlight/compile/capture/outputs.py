@@ -10,13 +10,13 @@ import gc
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ...core.live_objects import tensors_and_modules
 from ...core.tensor.node import Freed, Leaf, Node, Output
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.storage import address_of, describe
 from ...core.tensor.tensor import Tensor, element_strides
 from ..ir.graph import Ref
 from . import scalars_read
-from .live_objects import tensors_and_modules
 from .memory import Region
 from .recorder import Recorder
 from .sources import Attribute, CaptureError, External, Fresh, Into

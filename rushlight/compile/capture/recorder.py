@@ -17,6 +17,7 @@ import numpy as np
 from ...core.dispatch.extension_points import module_class
 from ...core.dispatch.mode import thread
 from ...core.dispatch.slow_path import common_type
+from ...core.live_objects import tensors_and_modules
 from ...core.tensor.storage import describe, user_line
 from ...core.tensor.tensor import Tensor, element_strides
 from ...ops.shape.copying import _clone
@@ -25,7 +26,6 @@ from ..guards.python_trace import Reads
 from ..ir.graph import Call, Graph, Ref, Update, Value, Write, same_strides
 from ..ir.overlapping_writes import Ordered, is_ordered
 from .exchanges import record_exchange
-from .live_objects import tensors_and_modules
 from .memory import Existing, Memory, Region, add_source, value_of
 from .scalars_read import Read, is_read, marked, plain
 from .sources import Argument, CaptureError, Option

@@ -190,7 +190,7 @@ Filled by `torch/jit/compiling/modules.py`. Costs: nothing in calls."""
 
 module_class: Slot[type] = Slot()
 """`nn.Module`, of which there can be no instance while the slot is empty.
-Read by `compile/capture/live_objects.py`, `compile/capture/recorder.py`, `compile/capture/results.py` and
+Read by `core/live_objects.py`, `compile/capture/recorder.py`, `compile/capture/results.py` and
 `compile/guards/python_state.py`: while a function is recorded. Filled by `nn/modules/module.py`. Costs: nothing in replays."""
 
 watch_modules: Slot[Callable[[], AbstractContextManager[None]]] = Slot()

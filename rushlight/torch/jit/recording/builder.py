@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 from weakref import ref
 
-from ....compile.capture.live_objects import tensors_and_modules
+from ....core.live_objects import tensors_and_modules
 from ....core.tensor.storage import storage_of
 from ....core.tensor.tensor import Tensor
 from ....nn.modules.module import Module

@@ -5,8 +5,8 @@ import weakref
 import pytest
 
 import rushlight as torch
-from rushlight.compile.capture import live_objects
-from rushlight.compile.capture.live_objects import tensors_and_modules
+from rushlight.core import live_objects
+from rushlight.core.live_objects import tensors_and_modules
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The tensors and modules that there are, whoever holds them: what a capture has to tell from what it makes itself.
+"""The tensors and modules that there are, whoever holds them: a capture tells them from what it makes itself.
 
 Python's collector of cyclic garbage knows all of them among everything else. Reading all that it knows takes milliseconds to
 tenths of a second, four times for each program. So what was there at the last look is remembered, and while the collector has
@@ -13,9 +13,9 @@ import weakref
 from itertools import chain, compress, repeat, starmap
 from typing import Any, NamedTuple
 
-from ...core.dispatch.extension_points import module_class
-from ...core.garbage import collection_paused
-from ...core.tensor.tensor import Tensor
+from .dispatch.extension_points import module_class
+from .garbage import collection_paused
+from .tensor.tensor import Tensor
 
 __all__ = ["instances", "tensors_and_modules"]
 
