@@ -10,8 +10,7 @@ from typing import Any
 
 from ..core.dispatch.extension_points import namespace
 from ..core.dispatch.op import OPS
-from ..nn import functional
-from ..nn.functional import told
+from ..nn import functional, told_functions
 from ..nn.modules.module import Module
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
@@ -255,7 +254,7 @@ def qualified_name(function: Callable) -> str:
         return f"builtins.{name}"
     if getattr(operator, name.lstrip("_"), None) is function:
         return f"operator.{name.lstrip('_')}"
-    if getattr(functional, name, None) is function and name in told.ONLY_HERE:
+    if getattr(functional, name, None) is function and name in told_functions.ONLY_HERE:
         return f"torch.nn.functional.{name}"
     if OPS.get(name) is function and getattr(namespace.value, name, None) is function:
         return f"torch.{name}"
