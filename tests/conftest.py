@@ -52,7 +52,7 @@ def pytest_collection_finish():
 
 @pytest.fixture(scope="module", autouse=True)
 def _small_heap():
-    """A capture looks through all objects twice: not through five million that pytest and other files made."""
+    """A capture may look through all objects: not through five million that pytest and other files made."""
     gc.freeze()
     yield
     gc.collect()

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -57,8 +58,6 @@ BLOCKED = {
 
 @pytest.mark.parametrize("part", BLOCKED)
 def test_what_remains_gives_the_same_numbers(part):
-    import textwrap
-
     text = textwrap.dedent(BLOCKED[part]).strip() + "\n" + PROGRAM
     environment = {**os.environ, "RUSHLIGHT_JIT": "1"}
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env=environment)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.device.backend import on_device_of
 from ...core.dispatch.op import OPS, composite
-from ...core.dispatch.torch_function import publish, told_by_keyword
+from ...core.dispatch.torch_function import told_by_keyword
 from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor, wrap
 from ...core.warn import warn
@@ -190,6 +190,3 @@ def _overlapped(pieces: Any, hop: int, total: int) -> Any:
     places = (np.arange(frames)[:, None] * hop + np.arange(n)).reshape(-1)
     out = pieces.new_zeros(batch, total)
     return out.index_add(1, wrap(places), pieces.reshape(batch, frames * n))
-
-
-publish({"stft": stft, "istft": istft})
