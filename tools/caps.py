@@ -3,8 +3,8 @@
 Chosen by measurement, so that all of `.ci/run` takes at most 15 minutes on two quiet cores: what generates code or
 calls a library's kernels, and the golden runs. The machine's own instruction set is that of the whole suite, so it is
 not repeated. Left out are files of tests/compile that only look at what Python does while a function is captured or a
-program is found again, which take half of its time, the messages of errors in tests/examples, and what looks at layouts
-and memory, not at numbers.
+program is found again, which take half of its time, the messages of errors in tests/examples, what looks at layouts
+and memory, not at numbers, and linear algebra, which is LAPACK's.
 """
 
 import os
@@ -23,7 +23,8 @@ LEFT_OUT = (
     "compile/test_mutations", "compile/test_python_changes", "compile/test_threads_stress", "compile/test_program_cache",
     "compile/test_code_cache", "compile/test_repeated_operators", "compile/test_capture_steps",
     "compile/test_capture_modules", "compile/test_argument_objects", "compile/test_result_objects", "examples/test_failures",
-    "ops/test_memory_order", "ops/test_layout_options", "ops/test_view",
+    "compile/test_eager_programs", "compile/test_module_calls", "ops/test_memory_order", "ops/test_layout_options",
+    "ops/test_view", "ops/test_linalg",
 )  # fmt: skip
 CHECKS_LEFT_OUT = ("inputs_untouched", "strides", "memory", "inplace", "out")  # of the suite of all operators
 # What calls oneDNN's kernels or does without, as on ARM.
@@ -31,7 +32,7 @@ WITHOUT_ONEDNN = (
     "nn", "backend/test_onednn_rows.py", "ops/test_conv.py", "ops/test_pool.py", "ops/test_memory_order.py",
     *(f"compile/test_{name}.py" for name in ("native_operators", "im2col", "update", "recurrent", "short_floats", "loops")),
 )  # fmt: skip
-RANDOM_PROGRAMS = "60"  # of the suite's 200
+RANDOM_PROGRAMS = "40"  # of the suite's 120
 OPENBLAS = {"sse41": "Nehalem", "avx2": "Haswell", "avx512": "SkylakeX"}
 # NumPy's own code is capped likewise; its baseline is x86-64-v2. NumPy 2.3 has names for smaller groups.
 _V2 = {"SSSE3", "SSE41", "POPCNT", "SSE42"}

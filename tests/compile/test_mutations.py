@@ -14,14 +14,14 @@ def bit_for_bit(monkeypatch):
     monkeypatch.setattr(step, "build", Interpreter)
 
 
-@pytest.mark.parametrize("first", range(0, 300, 25))
+@pytest.mark.parametrize("first", range(0, 200, 25))
 def test_compiled_steps_see_what_changes(first):
     results = [check(seed) for seed in range(first, first + 25)]
     assert not [wrong for wrong, _ in results if wrong is not None]
     assert sum(gave_up for _, gave_up in results) < 13  # most are programs, or nothing was tested
 
 
-@pytest.mark.parametrize("first", range(0, 150, 25))
+@pytest.mark.parametrize("first", range(0, 100, 25))
 def test_modules_of_ordinary_loops_see_what_changes(first):
     results = [check_module(seed) for seed in range(first, first + 25)]
     assert not [wrong for wrong, _ in results if wrong is not None]

@@ -10,7 +10,7 @@ import random_programs
 
 from rushlight.core import poison
 
-COUNT = int(os.environ.get("RUSHLIGHT_PROGRAMS", "200"))
+COUNT = int(os.environ.get("RUSHLIGHT_PROGRAMS", "120"))
 BLOCK = 10  # programs of one test
 
 

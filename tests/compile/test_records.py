@@ -18,6 +18,7 @@ from rushlight.testing.suite import results_of, tensors_in
 
 NAMES = [name for name in SAMPLES if function_of(name) is not None and samples_of(name)]
 CALLS = 5  # one plain, two captured, two replayed
+TOGETHER = 8  # samples of one program
 
 # Calls that are refused with the user's line, and why.
 REFUSED: dict[str, str] = {
@@ -29,39 +30,44 @@ REFUSED: dict[str, str] = {
 
 
 def step_of(name: str):
-    """A function that calls an operator and, where that is possible, runs backward from its results."""
+    """A function that calls an operator and, where that is possible, runs backward from its results, for each sample."""
 
-    def step(args: list, kwargs: dict) -> list:
-        results = results_of(name, args, kwargs)
-        some = [r for r in results if r.requires_grad]
-        if some:
-            autograd.backward(some, [r.detach() * 0.3 + 0.7 for r in some])
-        return [r.detach() for r in results]
+    def step(calls: list) -> list:
+        every = []
+        for args, kwargs in calls:
+            results = results_of(name, args, kwargs)
+            some = [r for r in results if r.requires_grad]
+            if some:
+                autograd.backward(some, [r.detach() * 0.3 + 0.7 for r in some])
+            every.append([r.detach() for r in results])
+        return every
 
     return step
 
 
-def outcome(step: Any, sample: Any, dtype: Any, seed: int) -> list:
-    """What a call returns, the gradients and the inputs after it, and where it leaves the random stream."""
-    args, kwargs = sample.make(dtype, grad=True, seed=seed)
-    tensors = list(tensors_in([args, kwargs]))
+def outcome(step: Any, samples: Any, dtype: Any, seed: int) -> list:
+    """For each sample what its call returns, the gradients and the inputs after it, and where it leaves the random stream."""
+    calls = [sample.make(dtype, grad=True, seed=seed) for sample in samples]
     torch.manual_seed(seed)
-    results = step(args, kwargs)
-    grads = [t.grad for t in tensors if t.is_leaf]
-    return snapshot([results, grads, tensors, torch.get_rng_state().numpy().tobytes()])
+    every = step(calls)
+    stream = torch.get_rng_state().numpy().tobytes()
+    inputs = [list(tensors_in(call)) for call in calls]
+    grads = [[t.grad for t in tensors if t.is_leaf] for tensors in inputs]
+    return [snapshot([*each, stream]) for each in zip(every, grads, inputs, strict=True)]
 
 
-def compared(name: str, sample: Any, dtype: Any) -> list[str]:
+def compared(name: str, samples: Any, dtype: Any) -> list[str]:
     """What differs between eager and compiled, in any call."""
     plain = step_of(name)
     compiled = torch.compile(plain, fullgraph=True)
     for seed in range(20, 20 + CALLS):
-        got = outcome(compiled, sample, dtype, seed)
-        eager = outcome(plain, sample, dtype, seed)
-        exact = outcome(plain, sample, dtypes.float64, seed) if dtype is dtypes.float32 else None
-        wrong = differences(eager, got, exact, magnitude=_largest(eager))
-        if wrong:
-            return [f"call {seed - 19}: {w}" for w in wrong]
+        got = outcome(compiled, samples, dtype, seed)
+        eager = outcome(plain, samples, dtype, seed)
+        exact = outcome(plain, samples, dtypes.float64, seed) if dtype is dtypes.float32 else [None] * len(samples)
+        for sample, *each in zip(samples, eager, got, exact, strict=True):
+            wrong = differences(*each, magnitude=_largest(each[0]))
+            if wrong:
+                return [f"{sample!r}, call {seed - 19}: {w}" for w in wrong]
     return []
 
 
@@ -71,22 +77,28 @@ def _largest(values: list) -> float:
     return max((float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in arrays), default=0.0)
 
 
+def _together(name: str) -> list[list]:
+    """An operator's samples, some to a program: most of a small program's time is not for its operators."""
+    samples, size = list(samples_of(name)), 1 if name in REFUSED else TOGETHER
+    return [samples[i : i + size] for i in range(0, len(samples), size)]
+
+
 @pytest.mark.filterwarnings("ignore:torch.chain_matmul is deprecated")
 @pytest.mark.parametrize("name", NAMES)
 def test_operator(name, monkeypatch):
     monkeypatch.setenv("RUSHLIGHT_CHECK", "1")
     refused = 0
-    for sample, dtype in product(samples_of(name), (dtypes.float32, dtypes.float64)):
+    for samples, dtype in product(_together(name), (dtypes.float32, dtypes.float64)):
         try:
-            wrong = compared(name, sample, dtype)
+            wrong = compared(name, samples, dtype)
         except CaptureError as error:
-            assert name in REFUSED, f"{name}({sample!r}) is refused: {error}"
+            assert name in REFUSED, f"{name}({samples!r}) is refused: {error}"
             refused += 1
             continue
         except Exception as error:
-            error.add_note(f"the call: {name}({sample!r}) of {dtype}")
+            error.add_note(f"the calls: {name}({samples!r}) of {dtype}")
             raise
-        assert not wrong, f"{name}({sample!r}) of {dtype}: {'; '.join(wrong[:3])}"
+        assert not wrong, f"{name} of {dtype}: {'; '.join(wrong[:3])}"
     assert refused or name not in REFUSED, f"{name} is no longer refused"
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.doctor.programs import in_one_process
 
 FOLDER = Path(__file__).parent
-AT_ONCE = 24
+AT_ONCE = 60
 
 
 def groups(kind):

@@ -3,7 +3,7 @@
 import pytest
 from fuzz import PARSERS, run
 
-COUNT = 10_000
+COUNT = 4_000
 
 
 @pytest.mark.parametrize("name", PARSERS)
