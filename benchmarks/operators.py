@@ -1,6 +1,7 @@
 """`python -m benchmarks operators`: the most used operators against torch, at three sizes, forward and with gradients.
 
-Times are those of a loop's later steps: each case first runs for `_WARM` seconds, in which what is called often becomes a program.
+Times are those of a loop's later steps: each case first runs for `_WARM` seconds, in which what is called often becomes a
+program, and before all of them one runs until Rushlight's compiler is loaded.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from math import exp, log
 from pathlib import Path
 
 from .operator_cases import SIZES, names
-from .paired import Runner, compare, need_torch, ratio
+from .paired import Runner, compare, need_torch, ratio, warm_up
 
-_WARM = 0.1
+_WARM = 0.2
 
 
 @dataclass
@@ -48,6 +49,8 @@ def main(
     if not need_torch():
         raise SystemExit(1)
     runners = [Runner(library, "benchmarks.operator_cases", threads=threads) for library in ("rushlight", "torch")]
+    for r in runners:
+        warm_up(r, "erf/1000000", 1.0)
     rows: list[Row] = []
     for n in SIZES if size is None else (size,):
         print(

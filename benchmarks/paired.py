@@ -135,7 +135,7 @@ def compare(
 ) -> dict[str, list[float]]:
     """Seconds per call of `case` for each runner, `pairs` values taken turn by turn after a warm-up of `warm` seconds and more."""
     for r in runners:
-        r.time(case, max(2, int(warm / max(r.time(case, 2), 1e-6))))
+        warm_up(r, case, warm)
     once = max(r.time(case, 5) for r in runners)
     repeats = max(1, int(seconds / once))
     times: dict[str, list[float]] = {r.name: [] for r in runners}
@@ -143,6 +143,14 @@ def compare(
         for r in runners:
             times[r.name].append(r.time(case, repeats))
     return times
+
+
+def warm_up(runner: Runner, case: str, seconds: float) -> None:
+    """Two calls and more, until they have taken so long: the first are slow, so that their time tells nothing."""
+    repeats, spent = 2, 0.0
+    while repeats == 2 or spent < seconds:
+        spent += (took := runner.time(case, repeats) * repeats)
+        repeats = min(4 * repeats, max(3, int(repeats * (seconds - spent) / max(took, 1e-6))))
 
 
 def ratio(times: dict[str, list[float]], a: str = "rushlight", b: str = "torch") -> float:

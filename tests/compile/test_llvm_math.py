@@ -34,7 +34,10 @@ def numbers(dtype: np.dtype, count: int = 20_000, seed: int = 0) -> np.ndarray:
     bits = rng.integers(0, 1 << (8 * dtype.itemsize - 1), count, dtype=f"u{dtype.itemsize}").view(dtype)
     parts = [np.array(SPECIAL + EDGES), rng.normal(size=count) * 3, rng.uniform(-100, 100, count)]
     parts += [rng.uniform(-1, 1, count), 1 + rng.normal(size=count) * 1e-3, rng.normal(size=count) * 1e-5]
-    parts.append(np.arange(-50.0, 50.0))
+    parts += [
+        np.arange(-50.0, 50.0),
+        np.arange(-100, 100) * (np.pi / 2),
+    ]  # and quarter turns, where sin or cos is nearly 0
     with np.errstate(all="ignore"):
         return np.concatenate([bits, -bits, *(p.astype(dtype) for p in parts)])
 

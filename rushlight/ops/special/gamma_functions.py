@@ -22,16 +22,20 @@ from ..pointwise.building_blocks import (
     in_order_of,
     in_shared_order,
 )
-from .series import as_float, in_double
+from .series import as_float, in_double, polynomial
 
-_ROOT_TWO_PI = math.sqrt(2 * math.pi)
-
-# Lanczos' approximation with g = 607/128 (Godfrey's coefficients)
-_LANCZOS = (
-    57.1562356658629235, -59.5979603554754912, 14.1360979747417471, -0.491913816097620199, 0.339946499848118887e-4,
-    0.465236289270485756e-4, -0.983744753048795646e-4, 0.158088703224912494e-3, -0.210264441724104883e-3,
-    0.217439618115212643e-3, -0.164318106536763890e-3, 0.844182239838527433e-4, -0.261908384015814087e-4,
-    0.368991826595316234e-5,
+# Lanczos' approximation with 13 terms, their sum as a ratio of polynomials in 1 / z: the numbers of Boost's lanczos13m53
+_G = 6.024680040776729583740234375
+_ABOVE = (
+    2.5066282746310002701649081771338, 210.82427775157934587250973392071, 8071.6720023658162106380029022723,
+    186056.26539522349504029498971605, 2876370.6289353724412254090516208, 31426415.585400194380614231628318,
+    248874557.86205415651146038641323, 1439720407.3117216736632230727950, 6039542586.3520280050642916443073,
+    17921034426.037209699919755754459, 35711959237.355668049440185451547, 42919803642.649098768957899047002,
+    23531376880.410759688572007674452,
+)  # fmt: skip
+_BELOW = (
+    1.0, 66.0, 1925.0, 32670.0, 357423.0, 2637558.0, 13339535.0, 45995730.0, 105258076.0, 150917976.0, 120543840.0,
+    39916800.0,
 )  # fmt: skip
 _BERNOULLI = (
     1 / 6,
@@ -52,12 +56,9 @@ def lgamma_of(x):
     """log(|gamma(x)|)."""
     reflect = x < 0.5
     z = np.where(reflect, 1 - x, x)
-    series = np.full_like(z, 0.999999999999997092)
-    for i, c in enumerate(_LANCZOS):
-        series += c / (z + (i + 1))
-    shifted = z + 5.2421875
-    right = (z + 0.5) * np.log(shifted) - shifted + np.log(_ROOT_TWO_PI * series / z)
-    right = np.where((z == 1) | (z == 2), 0.0, np.where(np.isinf(z), np.inf, right))
+    t = 1 / z  # z itself to the 12th power is beyond float64 where z is large
+    right = np.log(polynomial(t, _ABOVE) / polynomial(t, _BELOW)) - _G + (z - 0.5) * (np.log(z + (_G - 0.5)) - 1)
+    right = np.where((z == 1) | (z == 2), 0.0, right)
     sine = np.abs(np.sin(math.pi * (x - np.rint(x))))
     left = math.log(math.pi) - np.log(np.where((sine == 0) | (x == np.floor(x)), 0.0, sine)) - right
     return np.where(reflect, np.where(np.isinf(x), np.inf, left), right)

@@ -1,8 +1,8 @@
 """Elementary functions as straight-line code over vectors.
 
 float32: exp, log, tanh, sigmoid and erf in their own precision (minimax polynomials, at most 1.5 units in the last
-place), the others through float64. float64: exp, expm1, log, log1p, tanh and sigmoid at most 2 units, fmod exact; the rest
-is libm's, lane by lane. All of the range, infinities, nan and subnormal numbers are right.
+place), the others through float64. float64: exp, expm1, log, log1p, tanh, sigmoid, sin, cos and tan at most 2 units, fmod
+exact; the rest is libm's, lane by lane. All of the range, infinities, nan and subnormal numbers are right.
 """
 
 from __future__ import annotations
@@ -73,6 +73,22 @@ _COS = (
     0.00002480158508264888377,
     -0.001388888888714403904,
     0.04166666666666447089,
+)
+_SIN64 = (
+    1.58962301576546568060e-10,
+    -2.50507477628578072866e-8,
+    2.75573136213857245213e-6,
+    -1.98412698295895385996e-4,
+    8.33333333332211858878e-3,
+    -1.66666666666666307295e-1,
+)
+_COS64 = (
+    -1.13585365213876817300e-11,
+    2.08757008419747316778e-9,
+    -2.75573141792967388112e-7,
+    2.48015872888517045348e-5,
+    -1.38888888888730564116e-3,
+    4.16666666666665929218e-2,
 )
 _LN2 = {
     "float": (0.693145751953125, 1.428606765330187e-06),
@@ -319,17 +335,15 @@ def _log10_double(b: Builder, x: Val) -> Val:
 # -------------------------------------------------------------------------------------------------- angles
 
 
-def _sine(b: Builder, x: Val, quarter: int) -> Val:
-    """sin(x + quarter pi/2) for a float32 x in double; beyond 2**25 quarter turns, libm's."""
+def _quarter_turns(b: Builder, x: Val) -> tuple[Val, Val]:
+    """The nearest whole number of quarter turns: as a number, and its last bits as an integer."""
     shifted = b.fma(x, number(2 / math.pi, "double"), number(_MAGIC["double"], "double"))
-    n = b.op("fsub", shifted, _MAGIC["double"])
-    r = b.fma(n, number(-1.5707963267948966, "double"), x)
-    r = b.fma(n, number(-6.123233995736766e-17, "double"), r)
-    square = b.op("fmul", r, r)
-    sine = b.fma(b.op("fmul", r, square), polynomial(b, square, _SIN), r)
-    cosine = b.op("fadd", b.op("fmul", square, -0.5), 1.0)
-    cosine = b.fma(b.op("fmul", square, square), polynomial(b, square, _COS), cosine)
-    turns = b.op("add", b.convert("bitcast", shifted, "i64"), quarter)
+    return b.op("fsub", shifted, _MAGIC["double"]), b.convert("bitcast", shifted, "i64")
+
+
+def _turned(b: Builder, x: Val, sine: Val, cosine: Val, turns: Val, quarter: int) -> Val:
+    """sin(x + quarter pi/2) by what is left of x after so many quarter turns; beyond 2**25 of them, libm's."""
+    turns = b.op("add", turns, quarter)
     odd = b.compare("icmp ne", b.op("and", turns, 1), 0)
     y = b.select(odd, cosine, sine)
     y = b.select(b.compare("icmp ne", b.op("and", turns, 2), 0), b.fneg(y), y)
@@ -339,6 +353,51 @@ def _sine(b: Builder, x: Val, quarter: int) -> Val:
     with b.when(b.any_lane(huge)):
         b.put(room, libm(b, "cos" if quarter else "sin", x))
     return b.get(room, "double", x.lanes)
+
+
+def _sine(b: Builder, x: Val, quarter: int) -> Val:
+    """For a float32 x in double."""
+    n, turns = _quarter_turns(b, x)
+    r = b.fma(n, number(-1.5707963267948966, "double"), x)
+    r = b.fma(n, number(-6.123233995736766e-17, "double"), r)
+    square = b.op("fmul", r, r)
+    sine = b.fma(b.op("fmul", r, square), polynomial(b, square, _SIN), r)
+    cosine = b.op("fadd", b.op("fmul", square, -0.5), 1.0)
+    cosine = b.fma(b.op("fmul", square, square), polynomial(b, square, _COS), cosine)
+    return _turned(b, x, sine, cosine, turns, quarter)
+
+
+def _product(b: Builder, x: Val, y: float) -> tuple[Val, Val]:
+    """A product, and what its rounding lost."""
+    product = b.op("fmul", x, y)
+    return product, b.fma(x, number(y, "double"), b.fneg(product))
+
+
+def _sum(b: Builder, x: Val, y: Val) -> tuple[Val, Val]:
+    """A sum, and what its rounding lost."""
+    total = b.op("fadd", x, y)
+    of_y = b.op("fsub", total, x)
+    return total, b.op("fadd", b.op("fsub", x, b.op("fsub", total, of_y)), b.op("fsub", y, of_y))
+
+
+def _sine_double(b: Builder, x: Val, quarter: int) -> Val:
+    """What is left of x in two numbers, the second for what the first cannot hold, as fdlibm does."""
+    n, turns = _quarter_turns(b, x)
+    first, first_lost = _product(b, n, 1.5707963267948966)
+    second, second_lost = _product(b, n, 6.123233995736766e-17)
+    rest, lost = _sum(b, first_lost, second)
+    least = b.op("fadd", b.fma(n, number(-1.4973849048591833e-33, "double"), second_lost), lost)
+    left = b.op("fsub", x, first)  # exact: they are within a factor of two of each other, or n is 0
+    r = b.op("fsub", left, rest)
+    low = b.op("fsub", b.op("fsub", b.op("fsub", left, r), rest), least)
+    square = b.op("fmul", r, r)
+    half = b.op("fmul", square, 0.5)
+    near = b.op("fsub", number(1.0, "double"), half)
+    sine = b.fma(b.op("fmul", r, square), polynomial(b, square, _SIN64), b.op("fmul", low, near))
+    lost = b.op("fsub", b.op("fsub", number(1.0, "double"), near), half)
+    lost = b.op("fsub", lost, b.op("fmul", r, low))
+    small = b.fma(b.op("fmul", square, square), polynomial(b, square, _COS64), lost)
+    return _turned(b, x, b.op("fadd", r, sine), b.op("fadd", near, small), turns, quarter)
 
 
 @emits("sin", "widened")
@@ -354,6 +413,21 @@ def _cos(b: Builder, x: Val) -> Val:
 @emits("tan", "widened")
 def _tan(b: Builder, x: Val) -> Val:
     return b.op("fdiv", _sin(b, x), _cos(b, x))
+
+
+@emits("sin", "double")
+def _sin_double(b: Builder, x: Val) -> Val:
+    return b.select(b.compare("fcmp oeq", x, 0.0), x, _sine_double(b, x, 0))
+
+
+@emits("cos", "double")
+def _cos_double(b: Builder, x: Val) -> Val:
+    return _sine_double(b, x, 1)
+
+
+@emits("tan", "double")
+def _tan_double(b: Builder, x: Val) -> Val:
+    return b.op("fdiv", _sin_double(b, x), _cos_double(b, x))
 
 
 _ATAN = [(-1) ** k / (2 * k + 1) for k in range(13, 0, -1)]  # of a number below 0.415: to 1e-12
