@@ -22,6 +22,7 @@ from ...backend.onednn.threads import settled_threads
 from ...core import poison
 from ...core.dispatch.mode import thread
 from ...core.dispatch.scalars import number_as
+from ...core.garbage import collection_paused
 from ...core.locks import lock
 from ...core.tensor.casting import cast
 from ...core.tensor.storage import describe
@@ -95,7 +96,7 @@ class Native:
         self._make(settled_threads())
 
     def _make(self, threads: int) -> None:
-        with long_work("Rushlight compiles"):
+        with long_work("Rushlight compiles"), collection_paused():  # nearly all that a build makes stays
             self._build(threads)
 
     def _build(self, threads: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy._core.umath import clip as _clip  # type: ignore[import]  # without the wrapper that handles options
 
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import accept_inplace, write
@@ -12,7 +13,7 @@ from ...core.dispatch.slow_path import number_in, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as, written_as
 from ...core.tensor.tensor import Tensor, type_word
-from .building_blocks import F32, F64, MANY, SOME, in_order_of, zero_where
+from .building_blocks import F32, F64, SOME, in_order_of, zero_where
 from .choice import of_common_type
 
 
@@ -131,6 +132,9 @@ _NUMBERS = {int, float, type(None)}
 
 
 def _limit_into(a, low, high):
+    if low and high:  # at limits of 0 it would take their sign
+        _clip(a, low, high, out=a)
+        return
     if low is not None:
         np.maximum(low, a, out=a)
     if high is not None:
@@ -236,7 +240,7 @@ def clamp_max_(self, max):
     return _clamp_max_inplace(self, max)
 
 
-@primitive(method=True, out=True, inplace=True, jit_min_elements=MANY)
+@primitive(method=True, out=True, inplace=True, jit_min_elements=SOME)
 def nan_to_num(input, /, nan=None, posinf=None, neginf=None):
     """Each element, with nan and the infinities replaced by numbers.
 
