@@ -49,6 +49,8 @@ def _clamp_scalar(input, /, min, max):
         input, common = _cast_for(input, min, max)
         min = None if min is None else np.asarray(exact(min, common.numpy), common.numpy)
         max = None if max is None else np.asarray(exact(max, common.numpy), common.numpy)
+    elif min and max and type(input) is np.ndarray:  # at limits of 0 it would take their sign
+        return _clip(input, min, max)
     return _limited(input, min, max)
 
 
