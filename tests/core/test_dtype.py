@@ -6,6 +6,7 @@ import pickle
 import pytest
 
 import rushlight as torch
+import rushlight.nn.functional as F
 
 TYPES = ["complex32", "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int8", "bool"]
 WITH_COMPLEX32 = [
@@ -56,3 +57,21 @@ def test_the_complex_type_of_a_type():
 @pytest.mark.parametrize("name", RESOLUTIONS)
 def test_resolution(name):
     assert torch.finfo(getattr(torch, name)).resolution == RESOLUTIONS[name]
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda o: o.to(torch.int16).clamp_(0.0, 1.5), "desired output type short int"),
+        (lambda o: o.to(torch.uint8).clamp_min_(0.5), "desired output type unsigned char"),
+        (lambda o: torch.mm(o.to(torch.uint16), o), "but got: short unsigned int != float"),
+        (lambda o: torch.lerp(o, o.to(torch.complex64), 0.5), "but got dtype c10::complex<float>"),
+        (lambda o: F.conv1d(o[None], o[:, :, None], o[0].to(torch.uint16)), r"bias type \(short unsigned int\)"),
+        (lambda o: o.to(torch.int16).set_(o), "Could not set tensor of type float to a tensor of type short int"),
+        (lambda o: F.embedding(o.bool(), o), "but got CPUBoolType instead"),
+        (lambda o: F.embedding(o, o), "but got torch.FloatTensor instead"),
+    ],
+)
+def test_the_names_of_types_in_errors_are_torchs(call, says):
+    with pytest.raises(RuntimeError, match=says):
+        call(torch.ones(2, 2))

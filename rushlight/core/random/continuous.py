@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..dispatch.extension_points import random_normals, random_uniforms
+from ..tensor.dtype import c_word, from_numpy
 from . import boxmuller
 from .ahead import MOST, standard_normals
 from .layout import FLOATING, cast, count, mantissa, name_of, require, torch_name
@@ -345,7 +346,7 @@ def _check_bounds(dtype: np.dtype, low: float, high: float) -> None:
     limit = largest(dtype)
     for name, bound in (("from", low), ("to", high)):
         if not -limit <= bound <= limit:
-            raise RuntimeError(f"{name} is out of bounds for {_c_name(dtype)}")
+            raise RuntimeError(f"{name} is out of bounds for {c_word(from_numpy(dtype))}")
     if not low <= high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     if not high - low <= limit:
@@ -360,7 +361,3 @@ def largest(dtype: np.dtype) -> float:
     if name_of(dtype) == "bfloat16":
         return (2.0 - 2.0 ** (1 - mantissa(dtype))) * 2.0**127
     return float(np.finfo(dtype).max)
-
-
-def _c_name(dtype: np.dtype) -> str:
-    return {"float32": "float", "float64": "double"}.get(name_of(dtype), f"c10::{torch_name(dtype)}")

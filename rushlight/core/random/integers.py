@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..dispatch.extension_points import random_order
+from ..tensor.dtype import c_word, from_numpy
 from ..warn import warn
 from .continuous import largest
 from .layout import (
@@ -29,12 +30,6 @@ WIDE_RANGE = 1 << 28  # from here on a value takes two words, against the skew o
 WIDE_PERMUTATION = (2**32 - 1) // 20
 _INT64 = np.dtype(np.int64)
 _FEW = 1 << 10  # swaps that a loop makes sooner than the arrays
-
-_C_NAMES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
-    "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-}  # fmt: skip
 
 
 def words64(words: np.ndarray) -> np.ndarray:
@@ -163,7 +158,7 @@ def _check_range(dtype: np.dtype, low: int, last: int) -> None:
         minimum, maximum = np.iinfo(dtype).min, min(int(np.iinfo(dtype).max), INT64_MAX)
     for name, value in (("from", low), ("to - 1", last)):
         if not minimum <= value <= maximum:
-            raise RuntimeError(f"{name} is out of bounds for {_C_NAMES[name_of(dtype)]}")
+            raise RuntimeError(f"{name} is out of bounds for {c_word(from_numpy(dtype))}")
     if name_of(dtype) not in FLOATING:
         return
     digits = mantissa(dtype)
@@ -171,7 +166,7 @@ def _check_range(dtype: np.dtype, low: int, last: int) -> None:
         if abs(value) > 1 << digits:
             warn(
                 f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
-                f"{_C_NAMES[name_of(dtype)]} can support discrete uniform distribution only within this range. This "
+                f"{c_word(from_numpy(dtype))} can support discrete uniform distribution only within this range. This "
                 "warning will become an error in version 1.7 release, please fix the code in advance",
             )
 

@@ -148,7 +148,8 @@ def type_word(d: dtype) -> str:
 
 _C_WORDS = {
     "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "uint8": "unsigned char",
-    "int8": "signed char", "int16": "short", "int32": "int", "int64": "long int", "bool": "bool",
+    "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int", "bool": "bool",
+    "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
     "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
 }  # fmt: skip
 

@@ -114,17 +114,11 @@ def _is_size(value: Any) -> bool:
 def _alias_of(other: Tensor, kind: dtypes.dtype, convert: bool) -> Tensor:
     if not convert and other.dtype is not kind:
         raise TypeError(
-            f"expected TensorOptions(dtype={_c_name(kind)}, device=cpu, layout=Strided) (got "
-            f"TensorOptions(dtype={_c_name(other.dtype)}, device=cpu, layout=Strided)). Convert with "
+            f"expected TensorOptions(dtype={dtypes.c_word(kind)}, device=cpu, layout=Strided) (got "
+            f"TensorOptions(dtype={dtypes.c_word(other.dtype)}, device=cpu, layout=Strided)). Convert with "
             f"tensor.to({kind!r}) instead."
         )
     return other.as_subclass(Tensor)
-
-
-def _c_name(kind: dtypes.dtype) -> str:
-    names = {"uint8": "unsigned char", "int8": "signed char", "int32": "int", "int64": "long int", "bool": "bool"}
-    names |= {"float32": "float", "float64": "double", "int16": "short int", "float16": "c10::Half"}
-    return names.get(kind.name, kind.name)
 
 
 def _of_shape(shape: tuple[Any, ...], kind: dtypes.dtype) -> Tensor:

@@ -16,7 +16,7 @@ from ...core.device.backend import on_device_of
 from ...core.dispatch.mode import may_branch_on_data, thread
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.casting import dense_like
-from ...core.tensor.dtype import bool_
+from ...core.tensor.dtype import bool_, c_word
 from ...core.tensor.tensor import Tensor, constant, type_word
 from ..random.sample import dropout
 from . import attention_blocks
@@ -219,7 +219,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> No
     if not query.dtype is key.dtype is value.dtype:
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got query.dtype: "
-            f"{_word(query)} key.dtype: {_word(key)} and value.dtype: {_word(value)} instead."
+            f"{c_word(query.dtype)} key.dtype: {c_word(key.dtype)} and value.dtype: {c_word(value.dtype)} instead."
         )
     if min(query._array.ndim, key._array.ndim, value._array.ndim) < 2:
         raise RuntimeError(
@@ -237,17 +237,8 @@ def _check_mask(query: Tensor, mask: Tensor) -> None:
     if kind.kind != "b" and kind != np.float32 and mask.dtype is not query.dtype:
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-            f"{_word(mask)} and  query.dtype: {_word(query)} instead."
+            f"{c_word(mask.dtype)} and  query.dtype: {c_word(query.dtype)} instead."
         )
-
-
-_WORDS = {"Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
-
-
-def _word(t: Tensor) -> str:
-    """The type as torch's C++ calls it."""
-    word = type_word(t.dtype)
-    return _WORDS.get(word, word.lower())
 
 
 def _for_every_head(query: Tensor, key: Any, value: Any) -> tuple[Tensor, Tensor]:

@@ -21,12 +21,17 @@ from ..pointwise.choice import where
 # ---------------------------------------------------------------------------------------------- embedding
 
 
+_WITH_CLASSES = ("Float", "Double", "Half", "Byte", "Char", "Short")  # which torch calls by their classes here
+
+
 def _check_indices(indices: Any, argument: int, operator: str) -> None:
     """Raise torch's error for indices that are neither int64 nor int32."""
     if indices.dtype != np.int64 and indices.dtype != np.int32:
+        word = type_word(dtypes.from_numpy(indices.dtype))
+        found = f"torch.{word}Tensor" if word in _WITH_CLASSES else f"CPU{word}Type"
         raise RuntimeError(
             f"Expected tensor for argument #{argument} 'indices' to have one of the following scalar types: Long, Int; but "
-            f"got torch.{type_word(dtypes.from_numpy(indices.dtype))}Tensor instead (while checking arguments for {operator})"
+            f"got {found} instead (while checking arguments for {operator})"
         )
 
 

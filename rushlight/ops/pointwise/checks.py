@@ -81,6 +81,11 @@ def word(a: np.ndarray) -> str:
     return type_word(dtypes.from_numpy(a.dtype))
 
 
+def c_word_of(a: np.ndarray) -> str:
+    """The C++ name of an array's type: 'float', 'long int', ..."""
+    return dtypes.c_word(dtypes.from_numpy(a.dtype))
+
+
 def refuse(word: str, d: np.dtype, kinds: str) -> None:
     """Raise torch's error where a dtype is of one of NumPy's kinds ('b', 'c', ...)."""
     if d.kind in kinds:

@@ -12,7 +12,7 @@ from ...core.dispatch.scalars import exact, python_number
 from ...core.dispatch.slow_path import number_in, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as, written_as
-from ...core.tensor.tensor import Tensor, type_word
+from ...core.tensor.tensor import Tensor
 from .building_blocks import F32, F64, SOME, in_order_of, zero_where
 from .choice import of_common_type
 
@@ -155,7 +155,7 @@ def clamp_(self, min=None, max=None):
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         return write(_clamp_tensor.record, self, (min, max), ())
     if self.dtype.category < 2 and (isinstance(min, float) or isinstance(max, float)):
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {type_word(self.dtype)}")
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {dtypes.c_word(self.dtype)}")
     return write(_clamp_scalar.record, self, (), (min, max))
 
 
@@ -186,7 +186,9 @@ def _one_sided(name, side):
             clamp_(self, limit) if side else clamp_(self, None, limit)
             return written_as(self, _clamp_tensor.record, f"{node}1", absent)
         if self.dtype.category < 2 and isinstance(limit, float):
-            raise RuntimeError(f"result type Float can't be cast to the desired output type {type_word(self.dtype)}")
+            raise RuntimeError(
+                f"result type Float can't be cast to the desired output type {dtypes.c_word(self.dtype)}"
+            )
         return write(scalar.record, self, (), (limit,))
 
     return call, inplace, doc

@@ -14,7 +14,7 @@ from ...core.dispatch.slow_path import are_operands, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word
 from .building_blocks import F32, F64, conjugate, dense, in_order_of, widened
-from .checks import guard, not_implemented
+from .checks import c_word_of, guard, not_implemented
 from .fused_loops import LARGE, FusedLoop
 from .multiply_add import multiply_add
 
@@ -310,17 +310,9 @@ def _lerp_scalar(input, end, /, weight):
     return in_order_of(_lerp(input, end, weight), input, end)
 
 
-_WORDS = {"Float": "float", "Double": "double", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
-
-
-def _word(d):
-    word = type_word(dtypes.from_numpy(d))
-    return _WORDS.get(word, word.lower())
-
-
 def _same_for_lerp(a, b, name="end"):
     if a.dtype is not b.dtype and a.dtype != b.dtype:
-        raise RuntimeError(f"expected dtype {_word(a.dtype)} for `{name}` but got dtype {_word(b.dtype)}")
+        raise RuntimeError(f"expected dtype {c_word_of(a)} for `{name}` but got dtype {c_word_of(b)}")
     if a.dtype.kind in "iub":
         raise not_implemented("lerp_kernel_scalar", a.dtype)
 

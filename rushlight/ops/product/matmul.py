@@ -15,27 +15,16 @@ from ...core.dispatch.autocast import LOWER, Off, brought
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
-from ...core.tensor.dtype import from_numpy, shown_type
+from ...core.tensor.dtype import shown_type
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import conjugate
-from ..pointwise.checks import word
+from ..pointwise.checks import c_word_of, word
 from ..reduce.reduction import is_long, sum_of_rows
 from .affine_graph import affine_graph
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 
 # ---------------------------------------------------------------------------------------------- on raw arrays
-
-_C_NAMES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "uint8": "unsigned "
-    "char",
-    "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int", "bool": "bool",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
-
-
-def c_name(a: np.ndarray) -> str:
-    return _C_NAMES[from_numpy(a.dtype).name]
 
 
 def refuse_shapes(x, y):
@@ -48,7 +37,7 @@ def refuse_shapes(x, y):
 
 def _check_types(x, y, name="addmm_impl_cpu_"):
     if x.dtype != y.dtype:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_name(x)} != {c_name(y)}")
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_word_of(x)} != {c_word_of(y)}")
     refuse_bool(x, name)
 
 

@@ -31,7 +31,8 @@ from ...core.tensor.placeholder import flags_of
 from ...core.tensor.tensor import Tensor, type_word
 from ...core.warn import warn
 from ..pointwise.building_blocks import conjugate
-from ..product.matmul import F32, c_name
+from ..pointwise.checks import c_word_of
+from ..product.matmul import F32
 from ..shape.slicing import part
 
 _LAST = {4: channels_last, 5: channels_last_3d}
@@ -389,7 +390,7 @@ def _check_sizes(x_shape, kernel, padding, dilation):
 
 def _check_types(x, w, b):
     if b is not None and b.dtype != x.dtype:
-        raise RuntimeError(f"Input type ({c_name(x)}) and bias type ({c_name(b)}) should be the same")
+        raise RuntimeError(f"Input type ({c_word_of(x)}) and bias type ({c_word_of(b)}) should be the same")
     if x.dtype != w.dtype:
         kinds = [type_word(from_numpy(a.dtype)) for a in (x, w)]
         raise RuntimeError(
