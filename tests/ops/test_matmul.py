@@ -1,6 +1,7 @@
 """Products against NumPy's in float64, and their gradients against central differences."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -276,3 +277,24 @@ def test_what_is_added_to_batches_is_expanded_before_they_are_checked(name, shap
     with pytest.raises(error) as raised:
         getattr(rl, name)(*(rl.ones(s) for s in shapes))
     assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "says"),
+    [
+        (
+            (2, 8, 16),
+            (16, 8, 2),
+            "size of tensor a (2) must match the size of tensor b (16) at non-singleton dimension 0",
+        ),
+        ((4, 2, 8, 16), (3, 16, 4), "tensor a (2) must match the size of tensor b (3) at non-singleton dimension 1"),
+        ((2, 8, 16), (3, 16, 4), "tensor a (2) must match the size of tensor b (3) at non-singleton dimension 0"),
+        ((8, 16), (3, 8, 4), "Expected size for first two dimensions of batch2 tensor to be: [3, 16] but got: [3, 8]."),
+        ((16,), (2, 8, 3), "Expected size for first two dimensions of batch2 tensor to be: [2, 16] but got: [2, 8]."),
+        ((2, 8, 16), (8, 4), "mat1 and mat2 shapes cannot be multiplied (16x16 and 8x4)"),
+    ],
+)
+def test_batches_that_do_not_fit_are_named_as_torch_names_them(x, y, says):
+    """As in `q @ k.T` of three dimensions, which reverses all of them."""
+    with pytest.raises(RuntimeError, match=re.escape(says)):
+        rl.ones(x) @ rl.ones(y)

@@ -16,6 +16,7 @@ from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor.dtype import shown_type
+from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import conjugate
 from ..pointwise.checks import c_word_of, word
@@ -392,6 +393,8 @@ def _matmul(input, other, /):
     n, m = input.ndim, other.ndim
     if not n or not m:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
+    if n > 2 and m > 2 and input.shape[:-2] != other.shape[:-2]:
+        broadcast_shapes(input.shape[:-2], other.shape[:-2])  # which says where they differ
     if input.shape[-1] != other.shape[-2 if m > 1 else 0]:
         _refuse_batches(input, other)
     _check_types(input, other, "baddbmm")
@@ -403,12 +406,12 @@ def _refuse_batches(x, y):
     if m == 1:
         rows = int(np.prod(x.shape[:-1]))
         raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{x.shape[-1]}), vec ({len(y)})")
-    if n == 1:
+    if n == 1 and _is_folded(y):
         rows = int(np.prod(y.shape[:-2])) * y.shape[-1]
         raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{y.shape[-2]}), vec ({len(x)})")
     if m == 2:
         refuse_shapes(x, y)
-    if n == 2:
+    if n == 2 and _is_folded(y):
         rows = int(np.prod(y.shape[:-2])) * y.shape[-1]
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({rows}x{y.shape[-2]} and {x.shape[1]}x{x.shape[0]})"
@@ -418,6 +421,12 @@ def _refuse_batches(x, y):
         f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {x.shape[-1]}] but got: "
         f"[{batch}, {y.shape[-2]}]."
     )
+
+
+def _is_folded(y):
+    """Whether torch takes the transposed matrices of a batch as rows of one matrix, if they need no gradient."""
+    sizes, strides = (*y.shape[:-2], y.shape[-1]), (*y.strides[:-2], y.strides[-1])
+    return not y.size or all(s == t * k for s, t, k in zip(strides, strides[1:], sizes[1:], strict=False))
 
 
 @_matmul.vjp("input")
