@@ -269,6 +269,26 @@ def test_running_sums_of_types(shape, dtype):
     check(both, ties(shape), dtype)
 
 
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.uint8, torch.bool],
+    ids=str,
+)
+@pytest.mark.parametrize("shape", [SHAPE, (2, 7, 50), (1, 1), (3,), (40, 3)], ids=str)
+def test_running_extremes(shape, dtype):
+    """With ties, nan, infinities and zeros of both signs: the latest place of equal ones, and of nan the first and all after."""
+
+    def both(x):
+        return *x.cummax(0), *x.cummin(-1), *x.movedim(0, -1).cummax(0)
+
+    x = np.round(ties(shape))
+    check(lambda x: both(x.detach()), x, dtype)
+    if dtype.is_floating_point:
+        flat = x.reshape(-1)
+        flat[::5], flat[1::7], flat[2::11], flat[3::13] = -0.0, np.inf, -np.inf, np.nan
+        check(lambda x: both(x.detach()), flat.reshape(shape), dtype)
+
+
 def test_running_sums_keep_nan_and_signs_of_zero():
     def signs(x):
         return x.cumsum(0).signbit(), x.cumprod(0).signbit(), x.cumsum(1).isnan(), x.cumprod(1).isnan()

@@ -1,4 +1,4 @@
-"""Running sums and products along a dimension, and linear recurrences: native functions over lines."""
+"""Running sums, products and extremes along a dimension, and linear recurrences: native functions over lines."""
 
 from __future__ import annotations
 
@@ -34,6 +34,26 @@ def _accumulated(kind: str):
 
 rule("cumsum")(_accumulated("running_sum"))
 rule("cumprod")(_accumulated("running_product"))
+
+
+def _extreme(kind: str):
+    def extreme(b: Builder, input: Lazy, dim: int) -> tuple[Lazy, Lazy]:
+        """Short floats run in float32, integers in int64, which hold them exactly."""
+        if not input.size or not input.ndim:
+            raise Untraceable("a running extreme of nothing, or of one number")
+        kinds = {"f": np.float64 if input.dtype.itemsize == 8 else np.float32, "V": np.float32}
+        wide, axis = kinds.get(input.dtype.kind, np.int64), dim % input.ndim
+        found = b.extern(
+            kind, (b.lines(input.astype(wide), axis),), (input.shape, wide), (input.shape, np.int64), axis=axis
+        )
+        values, places = map(b.lazy, found)
+        return values.astype(input.dtype), places
+
+    return extreme
+
+
+rule("cummax")(_extreme("running_maximum"))
+rule("cummin")(_extreme("running_minimum"))
 
 
 @rule("scan")

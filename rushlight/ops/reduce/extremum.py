@@ -16,7 +16,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ..index.duplicate_index import add_at
-from ..pointwise.building_blocks import MANY, dense, elements_along, zero_where
+from ..pointwise.building_blocks import MANY, SOME, dense, elements_along, zero_where
 from ..pointwise.choice import maximum, minimum
 from .reduction import axes_of, axis_tuple, keep_dims
 
@@ -409,7 +409,10 @@ def _running(ufunc, a, dim):
     d = wrap_dim(dim, a.ndim)
     if not a.ndim:
         return a.copy(), np.zeros((), I64)
-    values = ufunc.accumulate(a, d)
+    if a.dtype == np.float16:  # of which NumPy keeps the first of two zeros, where torch takes the last
+        values = ufunc.accumulate(a.astype(np.float32), d).astype(a.dtype)
+    else:
+        values = ufunc.accumulate(a, d)
     n = a.shape[d]
     places = np.arange(n).reshape([n if i == d else 1 for i in range(a.ndim)])
     found = (a == values) | (np.isnan(a) if a.dtype.kind in "fV" else False)
@@ -417,7 +420,14 @@ def _running(ufunc, a, dim):
     return dense(values), dense(index)
 
 
-@primitive(method=True, out=True, outputs=1, returns=named("cummax", "values", "indices"))
+@primitive(
+    method=True,
+    out=True,
+    outputs=1,
+    returns=named("cummax", "values", "indices"),
+    jit_min_elements=SOME,
+    jit_warmup=4_000_000,
+)
 def cummax(input, /, dim):
     """The largest element so far along `dim`, and where it was last seen: a named tuple (values, indices).
 
@@ -433,7 +443,14 @@ def cummax(input, /, dim):
     return _running(np.maximum, input, dim)
 
 
-@primitive(method=True, out=True, outputs=1, returns=named("cummin", "values", "indices"))
+@primitive(
+    method=True,
+    out=True,
+    outputs=1,
+    returns=named("cummin", "values", "indices"),
+    jit_min_elements=SOME,
+    jit_warmup=4_000_000,
+)
 def cummin(input, /, dim):
     """The smallest element so far along `dim`, and where it was last seen: a named tuple (values, indices).
 

@@ -10,6 +10,7 @@
     attention_backward             g, q, k, v, out, lse -> dq, dk, dv
     index_add, scatter_add, _put   source, index -> out                     scatter.py
     running_sum, running_product   x -> y                                   running.py
+    running_maximum, _minimum      x -> y, places
     recurrence                     x, factor -> y
 
 Each file says what its kinds compute, with which options and types. A pass asks `serves` before it makes an Extern and

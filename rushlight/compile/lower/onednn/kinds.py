@@ -133,5 +133,7 @@ KINDS: dict[str, tuple[Callable[[Extern, Probe], bool], Callable[[Extern], Choic
     "running_sum": (running.bind, _indifferent),
     "running_product": (running.bind, _indifferent),
     "recurrence": (running.bind, _indifferent),
+    "running_maximum": (running.bind, _indifferent),
+    "running_minimum": (running.bind, _indifferent),
     "max_pool_backward": (pooling.bind_max_backward, _alike),
 }
