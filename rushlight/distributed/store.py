@@ -17,8 +17,8 @@ from datetime import timedelta
 from typing import Any
 
 from . import handshake
+from .control.store_server import StoreServer, receive_fields, send_fields, swapped
 from .errors import DistNetworkError, DistStoreError
-from .store_server import StoreServer, receive_fields, send_fields, swapped
 
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
 

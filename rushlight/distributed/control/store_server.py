@@ -1,6 +1,6 @@
 """The server behind a `TCPStore`: a table, and one thread that answers all who have shown the job's key.
 
-One thread, since a job of a thousand processes has as many connections: a thread for each took 50 KB of memory, and each change of
+One thread, since a job of a thousand processes has as many connections: a thread for each takes 15 KB of memory, and each change of
 the table woke all that waited. Who has not yet shown the key is looked after in a thread of its own, and not for long.
 """
 
@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from . import handshake
-from .errors import DistNetworkError
-from .handshake import receive_exactly
+from .. import handshake
+from ..errors import DistNetworkError
+from ..handshake import receive_exactly
 
 __all__ = ["StoreServer", "receive_fields", "send_fields", "swapped"]
 
