@@ -361,6 +361,10 @@ class TCPStore(Store):
         """Say which group this process is making, '' when it is made: if it ends meanwhile, the others' waits end."""
         self._ask("join", group.encode(), str(rank).encode())
 
+    def leave_behind(self, key: str) -> None:
+        """Let the server set this key when this process is gone, or its connection."""
+        self._ask("will", key.encode())
+
     def _await(self, key: str, deadline: float) -> bool:
         return bool(self._ask("await", key.encode(), str(max(0.0, deadline - time.monotonic())).encode()))
 

@@ -62,6 +62,7 @@ class _Client:
     def __init__(self, connection: socket.socket, who: dict[str, Any]):
         self.connection, self.who = connection, who
         self.joining = b""  # the group that it is making
+        self.will = ""  # a key that is set when it is gone
         self.waits: tuple[str, float] | None = None  # for a key, until then
         self._come = bytearray()
 
@@ -205,6 +206,8 @@ class StoreServer:
         client.connection.close()
         if client.waits:
             self._stop_waiting(client)
+        if client.will:
+            self._result("set", [client.will.encode(), b"1"])
         if client.joining:
             reason = f"{handshake.named(client.who)} has ended before the group was made"
             self._lost.setdefault(client.joining, reason)
@@ -218,6 +221,8 @@ class StoreServer:
             if command == b"join":
                 client.joining, client.who["rank"] = arguments[0], int(arguments[1])
                 answer = []
+            elif command == b"will":
+                answer, client.will = [], arguments[0].decode()
             else:
                 answer = self._result(command.decode(), arguments)
         except (ValueError, LookupError) as error:  # a number that is none, a missing argument
