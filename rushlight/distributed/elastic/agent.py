@@ -20,6 +20,7 @@ from typing import Any
 from ..errors import DistError, DistNetworkError
 from ..store import PrefixStore, TCPStore
 from .coordinator import BEAT_S, Coordinator, options_of
+from .settings import endpoint_of, environment_of, free_port, nodes_of
 from .workers import POLL_S, Workers
 
 __all__ = ["Agent"]
@@ -31,8 +32,6 @@ class Agent:
     """Starts `processes` processes of a job on this machine, round after round."""
 
     def __init__(self, args: argparse.Namespace, processes: int):
-        from ..run import endpoint_of, nodes_of
-
         self._args, self._processes = args, processes
         self._least, self._most = nodes_of(args)
         self._options = options_of(args.rdzv_conf)
@@ -97,8 +96,6 @@ class Agent:
 
     def _round(self, number: int) -> int | None:
         """The status of the job where it has ended, or None."""
-        from ..run import free_port
-
         self._store.set(f"ready/{number}/{self._number}", str(free_port()))
         if not self._await(f"round/{number}"):
             return self._leave()
@@ -124,8 +121,6 @@ class Agent:
         return None
 
     def _start(self, decision: dict[str, Any]) -> Workers:
-        from ..run import environment_of
-
         members, sizes = decision["members"], decision["sizes"]
         place = members.index(self._number)
         master = decision["address"], decision["port"]
