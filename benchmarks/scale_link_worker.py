@@ -168,7 +168,7 @@ def costs():
     found = {}
     for name, hook in hooks.items():
         times = []
-        for _ in range(8):
+        for _ in range(30):
             start = perf_counter()
             hook()
             times.append(perf_counter() - start)

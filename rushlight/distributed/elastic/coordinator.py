@@ -103,7 +103,7 @@ class Coordinator:
             now = time.monotonic()
             if len(ready) >= self._least:
                 enough_since = enough_since or now
-                # a later round need not wait for machines that nobody knows of
+                # a later round need not wait for machines that are not known
                 patience = self._options["last_call_timeout"] if number == 0 else 0.0
                 if len(ready) >= self._most or (len(ready) == len(alive) and now - enough_since >= patience):
                     return ready[: self._most]
