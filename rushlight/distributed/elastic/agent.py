@@ -26,6 +26,7 @@ from .workers import POLL_S, Workers
 __all__ = ["Agent"]
 
 _LOOK_S = 0.1
+_CUT_MS = 10_000  # without an acknowledgement from the machine of the store
 
 
 class Agent:
@@ -54,12 +55,12 @@ class Agent:
         except DistNetworkError as error:
             if "failed to listen" not in str(error):
                 raise
-        return TCPStore(host, port, is_master=False, timeout=limit)
+        return _impatient(TCPStore(host, port, is_master=False, timeout=limit))
 
     def _store_of_thread(self, host: str, port: int) -> PrefixStore:
         """Another connection, since calls of one wait for each other."""
         limit = timedelta(seconds=self._options["read_timeout"])
-        return PrefixStore("elastic", TCPStore(host, self._connection.port or port, timeout=limit))
+        return PrefixStore("elastic", _impatient(TCPStore(host, self._connection.port or port, timeout=limit)))
 
     def _tell_who(self) -> None:
         address = self._connection._connection.getsockname()[0]
@@ -150,3 +151,10 @@ class Agent:
 
     def _say(self, text: str) -> None:
         print(f"torch.distributed.run: {text}", file=sys.stderr, flush=True)
+
+
+def _impatient(store: TCPStore) -> TCPStore:
+    """Let calls fail where the machine of the store cannot be reached any more (Linux)."""
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        store._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _CUT_MS)
+    return store
