@@ -52,6 +52,24 @@ def step_of(torch, network, shape):
     return step
 
 
+def explain(rank, size, meet):
+    """Print what each compiled step exchanges."""
+    import rushlight as torch
+
+    torch.distributed.init_process_group("gloo", meet, rank=rank, world_size=size)
+    found = {}
+    for name, (network, shape) in networks(torch.nn).items():
+        step = torch.compile(step_of(torch, network, shape))
+        for _ in range(3):
+            step()
+        text = str(torch.compile.explain(step)())
+        found[name] = next(line.strip() for line in text.splitlines() if "exchanges" in line)
+    if rank == 0:
+        print(json.dumps(found), flush=True)
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+
+
 def main(library, rank, size, meet):
     """Measure under `library`; with Rushlight, mpi4py's own all_reduce too, in turn."""
     begun = perf_counter()
@@ -82,4 +100,7 @@ def main(library, rank, size, meet):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    if sys.argv[1] == "explain":
+        explain(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    else:
+        main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

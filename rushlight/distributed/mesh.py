@@ -9,6 +9,10 @@ under the same key, whenever both are known (`Ledger`); the data need not wait f
 
 Who leaves says so in a last message. A connection that ends without it is a death, which its discoverer tells all others
 before it goes itself: whoever hears of several processes that are gone knows which one was the first.
+
+Many processes (`control/meeting.py`) are connected to one of them only, the hub. It passes on what two others send to each other, and
+tells all who is gone. Exchanges of all with all (`exchange`, and `ProcessGroup` where `is_star`) go through one process, or a job of a
+thousand would send a million messages.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import struct
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import timedelta
@@ -33,7 +38,7 @@ from .control.guard import notice
 from .control.inbox import Inbox, Request
 from .control.ledger import Ledger
 from .control.meeting import Meeting
-from .control.messages import CONTROL, HEAD, REASON, Kind, farewell, packed
+from .control.messages import CONTROL, HEAD, HUB, REASON, ROUTE, Kind, farewell, packed
 from .errors import DistBackendError, DistNetworkError
 from .handshake import receive_exactly
 from .store import Store
@@ -44,6 +49,8 @@ _AT_ONCE = 16 << 20  # bytes
 _TELL_S = 2.0  # for the others to hear why a group has failed, before this process hangs up
 _ANSWER_S = 1.0  # for the others to say what they do, when a call has not ended in time
 _GRACE_S = 1.0  # for a message that is on its way when a process dies that did not send it
+_NEWS_S = 0.05  # to gather who else is gone
+_WATCHED = 2
 _CUT_MS = 5000  # without an acknowledgement from another host
 _IP = socket.AF_INET, socket.AF_INET6
 _NOTHING = np.empty(0, np.uint8)
@@ -76,9 +83,12 @@ class Mesh:
         self._closed = False
         self._telling: list[threading.Thread] = []
         self.when_in_trouble: Callable[[], None] | None = None  # for those who wait elsewhere than in `receive`
+        self.is_star = False
+        self._news: list[tuple[int, str, bool]] = []  # of the hub, which it has not told yet
         if size > 1:
             meeting = Meeting(store, rank, size, timeout)
             self._peers, self._who = meeting.connections, meeting.who
+            self.is_star = meeting.is_star
             for connection in self._peers.values():
                 _limit(connection, timeout)
         for peer, connection in self._peers.items():
@@ -108,7 +118,13 @@ class Mesh:
         kind, key_size, note_size, size = HEAD.unpack(receive_exactly(connection, HEAD.size))
         key = receive_exactly(connection, key_size)
         note = receive_exactly(connection, note_size)
-        if kind > max(Kind):
+        if kind == Kind.RELAYED and key_size >= ROUTE.size:
+            to, sender, inner = ROUTE.unpack_from(key)
+            if to != self.rank:
+                self._relay(to, key, note, _received(connection, size))
+                return
+            peer, kind, key = sender, inner, key[ROUTE.size :]
+        if kind > max(Kind) or not 0 <= peer < self.size:
             raise DistNetworkError(f"process {peer} sent a message of an unknown kind, {kind}")
         request = room = None
         if kind == Kind.DATA:
@@ -138,17 +154,26 @@ class Mesh:
         """A message about calls that have failed, or about processes."""
         if kind == Kind.FAILURE:
             with self._arrived:
+                news = self._ledger.failure(key) is None
                 self._ledger.fail(key, text)
                 self._arrived.notify_all()
             self._alert()
+            if news and self._is_hub():
+                self._tell_failure(key, text)
         elif kind == Kind.FAREWELL:
             why, failed = json.loads(text)
-            self._note_gone(peer, str(why), bool(failed))
+            if self._note_gone(peer, str(why), bool(failed)):
+                self._spread((peer, str(why), bool(failed)))
             self._alert()
         elif kind == Kind.DEATH:
             dead, why = json.loads(text)
-            if dead in self._peers:
+            if dead in self._who and dead != self.rank:
                 self.bury(dead, str(why))
+        elif kind == Kind.NEWS:
+            for gone, why, failed in json.loads(text):
+                if gone != self.rank:
+                    self._note_gone(gone, str(why), bool(failed))
+            self._alert()
         elif kind == Kind.QUESTION:
             self._tell(lambda: self._send_text(peer, Kind.ANSWER, self._what_it_does()))
         else:
@@ -191,20 +216,53 @@ class Mesh:
     def bury(self, peer: int, reason: str) -> None:
         """Note that a process has died, let those who wait for it raise, and tell all others."""
         text = json.dumps([peer, reason[:REASON]])
-
-        def tell() -> None:
-            for other in self._peers:
-                if other not in self._gone:
-                    with suppress(DistBackendError):
-                        self._send_text(other, Kind.DEATH, text)
-
         with self._arrived:
             if not self._note_gone(peer, reason, True):
                 return
-            self._tell(tell)  # before another thread hears of it, which may leave
+            if self._is_hub():
+                self._spread((peer, reason[:REASON], True))
+            else:
+                self._tell(
+                    lambda: self._tell_all(Kind.DEATH, text)
+                )  # before another thread hears of it, which may leave
         self._alert()
-        with suppress(OSError):  # wakes a thread that sends to it
-            self._peers[peer].shutdown(socket.SHUT_RDWR)
+        if peer in self._peers:
+            with suppress(OSError):  # wakes a thread that sends to it
+                self._peers[peer].shutdown(socket.SHUT_RDWR)
+
+    def _tell_all(self, kind: Kind, text: str) -> None:
+        for other in self._peers:
+            if other not in self._gone:
+                with suppress(DistBackendError):
+                    self._send_text(other, kind, text)
+
+    def _is_hub(self) -> bool:
+        return self.is_star and self.rank == HUB
+
+    def _spread(self, *news: tuple[int, str, bool]) -> None:
+        """As the hub, tell all others who is gone: those of a short time together, since at its end a whole job goes."""
+        if not self._is_hub():
+            return
+        with self._arrived:
+            self._news += news
+            if len(self._news) == len(news):
+                self._tell(self._tell_news)
+
+    def _tell_news(self) -> None:
+        time.sleep(_NEWS_S)
+        with self._arrived:
+            news, self._news = self._news, []
+        self._tell_all(Kind.NEWS, json.dumps(news))
+
+    def _relay(self, to: int, key: bytes, note: bytes, message: np.ndarray) -> None:
+        """Pass on a message between two others; one for a process that is gone is dropped, as the sender hears of that."""
+        if self._is_hub() and to in self._peers and to not in self._gone:
+            with suppress(DistBackendError):
+                self.send(to, key, message, note, Kind.RELAYED)
+
+    def _needed(self, peers: Collection[int]) -> set[int]:
+        """The processes without which messages of some others do not come."""
+        return {*peers, HUB} if self.is_star else {*peers}
 
     def _note_gone(self, peer: int, reason: str, failed: bool) -> bool:
         """Whether that is news."""
@@ -224,14 +282,21 @@ class Mesh:
     def neighbours(self) -> list[tuple[int, int, int]]:
         """Of each process that this one sees in /proc: rank, number, and when it began."""
         own = process_state.identity()
-        there = [(peer, self._who[peer]["process"]) for peer in self._peers if peer not in self._gone]
+        there = [
+            (peer, who["process"]) for peer, who in self._who.items() if peer not in self._gone and peer != self.rank
+        ]
         return [(peer, process[0], process[1]) for peer, process in there if process_state.same_space(own, process)]
+
+    def watched(self) -> list[tuple[int, int, int]]:
+        """The neighbours that this process looks after: many look after the next two each, in a ring."""
+        near = sorted(self.neighbours(), key=lambda one: (one[0] - self.rank) % self.size)
+        return near[:_WATCHED] if self.is_star else near
 
     def is_beside(self, peer: int) -> bool:
         """Whether a process is seen in this one's /proc, and its connection leaves no network interface."""
         link = self._peers.get(peer)
         try:
-            same = link is not None and (link.family not in _IP or link.getsockname()[0] == link.getpeername()[0])
+            same = link is None or link.family not in _IP or link.getsockname()[0] == link.getpeername()[0]
         except OSError:
             return False
         return same and any(peer == near for near, _, _ in self.neighbours())
@@ -310,6 +375,8 @@ class Mesh:
         """Why a call that needs these peers cannot end: its group has failed, or one of them is gone; or None."""
         with self._arrived:
             failure = self._ledger.failure(key) or next((self._obituary(p) for p in self._gone if p in peers), None)
+            if not failure and self.is_star and HUB in self._dead:
+                failure = self._obituary(HUB)
         if failure:
             notice()
         return failure
@@ -329,6 +396,25 @@ class Mesh:
 
         self._tell(tell)
 
+    def exchange(self, key: bytes, text: str, timeout: timedelta) -> list[str]:
+        """The texts of all processes, by rank: each of them has to call this."""
+        everyone = range(self.size)
+        own = np.frombuffer(text.encode(), np.uint8)
+        if self.is_star and self.rank != HUB:
+            self.send(HUB, key, own)
+            return json.loads(zlib.decompress(self.receive(HUB, key, timeout, everyone)[2].tobytes()))
+        if not self.is_star:
+            for peer in everyone:
+                if peer != self.rank:
+                    self.send(peer, key, own)
+        parts = [self.receive(peer, key, timeout, everyone)[2] if peer != self.rank else own for peer in everyone]
+        texts = [part.tobytes().decode() for part in parts]
+        if self.is_star:
+            told = np.frombuffer(zlib.compress(json.dumps(texts).encode()), np.uint8)
+            for peer in everyone[1:]:
+                self.send(peer, key, told)
+        return texts
+
     def announce(self, peer: int, key: bytes, call: bytes) -> None:
         """Send which call is made, without data, to a peer that would hear nothing else."""
         self.send(peer, key, _NOTHING, call, Kind.ANNOUNCEMENT)
@@ -341,17 +427,22 @@ class Mesh:
                 self._inbox.deliver(peer, key, note, raw.copy())
                 self._arrived.notify_all()
             return
-        connection = self._peers[peer]
+        link = peer
+        if peer not in self._peers:
+            link, key, kind = HUB, ROUTE.pack(peer, self.rank, kind) + key, Kind.RELAYED
+            if peer in self._gone:
+                raise DistBackendError(self._obituary(peer))
+        connection = self._peers[link]
         try:
-            with self._sending[peer]:
+            with self._sending[link]:
                 connection.sendall(packed(kind, raw.size, key, note))
                 connection.sendall(memoryview(raw))  # pyright: ignore[reportArgumentType]
         except BlockingIOError as error:
             raise DistBackendError(f"Timed out sending {raw.size} bytes to {self.name(peer)}") from error
         except OSError as error:
             with self._arrived:  # the thread that reads may hear more of it
-                self._arrived.wait_for(lambda: peer in self._gone, _GRACE_S)
-            raise DistBackendError(self.failure(key) or self.trouble(key, (peer,)) or self._obituary(peer)) from error
+                self._arrived.wait_for(lambda: link in self._gone, _GRACE_S)
+            raise DistBackendError(self.failure(key) or self.trouble(key, (link,)) or self._obituary(link)) from error
 
     def receive(
         self, peer: int | None, key: bytes, timeout: timedelta, members: Collection[int] = (), asks: bool = True
@@ -396,7 +487,7 @@ class Mesh:
             notice()
             if failure:
                 raise DistBackendError(failure)
-            needed = {*members, *((peer,) if peer is not None else self._peers)}
+            needed = self._needed({*members, *((peer,) if peer is not None else range(self.size))})
             if self._nobody_left(peer) or not self._dead.isdisjoint(members):
                 raise DistBackendError(self._obituary(next(p for p in self._gone if p in needed)))
         who = "any process" if peer is None else self.name(peer)
@@ -406,7 +497,9 @@ class Mesh:
         )
 
     def _nobody_left(self, peer: int | None) -> bool:
-        return peer in self._gone if peer is not None else len(self._gone) == len(self._peers) > 0
+        if self.is_star and HUB in self._gone:
+            return True
+        return peer in self._gone if peer is not None else len(self._gone) == self.size - 1 > 0
 
 
 def _received(connection: socket.socket, size: int, room: np.ndarray | None = None) -> np.ndarray:

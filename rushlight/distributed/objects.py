@@ -42,11 +42,26 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     pg = group_of(group)
     key = pg.key()
     note = pg.begin(key, "all_gather_object")
+    if pg.mesh.is_star:
+        _gather_by_first(pg, key, note, object_list, obj)
+        return
     for rank in pg._others():
         _send(pg, rank, key, obj, note)
     for rank in range(pg.size()):
         value = pickle.loads(pickle.dumps(obj)) if rank == pg.rank() else _receive(pg, rank, key)
         object_list[rank] = value
+
+
+def _gather_by_first(pg: ProcessGroup, key: bytes, note: bytes, objects: list[Any], own: Any) -> None:
+    """As `all_gather_object` among many processes: the first one of the group gathers, and sends all of them to the others."""
+    size = pg.size()
+    if pg.rank():
+        _send(pg, 0, key, own, note)
+        objects[:size] = _receive(pg, 0, key)
+        return
+    objects[:size] = [pickle.loads(pickle.dumps(own)), *(_receive(pg, rank, key) for rank in range(1, size))]
+    for rank in pg._others():
+        _send(pg, rank, key, objects[:size], note)
 
 
 def gather_object(

@@ -148,9 +148,7 @@ class ProcessGroup:
             self._checksum = 0
         note = self.begin(key, call)
         if compared:
-            self._tell_others(key, note)
-            for rank in self._others():
-                self.take(rank, key, _MARK, timeout)
+            self._meet_others(key, note, timeout)
         else:
             self._checksum = zlib.crc32(note, self._checksum)
         return Call(self, key, note, timeout)
@@ -342,9 +340,19 @@ class ProcessGroup:
         if self.wire is not None:
             return self.wire.barrier(self._agree(key, call, timeout))
         note = self.begin(key, call)
-        self._tell_others(key, note)
-        for rank in self._others():
+        self._meet_others(key, note, timeout)
+
+    def _meet_others(self, key: bytes, note: bytes, timeout: timedelta | None) -> None:
+        """Wait until all others have begun the same call: a word from each, or, among many, from the first, which has heard all."""
+        waits_for_first = self.mesh.is_star and self._rank > 0
+        if waits_for_first:
+            self.send(0, key, _MARK, note)
+        elif not self.mesh.is_star:
+            self._tell_others(key, note)
+        for rank in (0,) if waits_for_first else self._others():
             self.take(rank, key, _MARK, timeout)
+        if self.mesh.is_star and not waits_for_first:
+            self._tell_others(key, note)
 
     def _tell_others(self, key: bytes, note: bytes) -> None:
         for rank in self._others():

@@ -13,19 +13,17 @@ import struct
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 from . import handshake
+from .control.store_server import StoreServer, receive_fields, send_fields, swapped
 from .errors import DistNetworkError, DistStoreError
-from .handshake import receive_exactly
 
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
 
 DEFAULT_TIMEOUT = timedelta(seconds=300)
 _POLL_S = 0.01
-_NEWCOMERS = 256  # connections that have not yet shown who they are, each for at most handshake.HELLO_S
 
 
 class Store:
@@ -134,17 +132,6 @@ def _bytes(value: str | bytes) -> bytes:
     return value.encode() if isinstance(value, str) else bytes(value)
 
 
-def _swapped(table: dict[str, bytes], key: str, expected: bytes, desired: bytes) -> bytes:
-    now = table.get(key)
-    if now is None:
-        if expected:
-            return expected
-        table[key] = desired
-    elif now == expected:
-        table[key] = desired
-    return table[key]
-
-
 class HashStore(Store):
     """A table in this process, for its threads."""
 
@@ -152,7 +139,6 @@ class HashStore(Store):
         super().__init__()
         self._table: dict[str, bytes] = {}
         self._changed = threading.Condition()
-        self.closed = False
 
     def _set(self, key: str, value: bytes) -> None:
         with self._changed:
@@ -177,7 +163,7 @@ class HashStore(Store):
 
     def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
         with self._changed:
-            value = _swapped(self._table, key, expected, desired)
+            value = swapped(self._table, key, expected, desired)
             self._changed.notify_all()
         return value
 
@@ -189,24 +175,9 @@ class HashStore(Store):
         with self._changed:
             return list(self._table)
 
-    def _await(self, key: str, deadline: float, ends: Callable[[], bool] = lambda: False) -> bool:
-        """ends: what else ends the wait, looked at after each `wake`."""
+    def _await(self, key: str, deadline: float) -> bool:
         with self._changed:
-            self._changed.wait_for(
-                lambda: key in self._table or self.closed or ends(), max(0.0, deadline - time.monotonic())
-            )
-            return key in self._table
-
-    def wake(self) -> None:
-        """Let all who wait look again."""
-        with self._changed:
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """End all waits: no further key comes."""
-        with self._changed:
-            self.closed = True
-            self._changed.notify_all()
+            return self._changed.wait_for(lambda: key in self._table, max(0.0, deadline - time.monotonic()))
 
 
 class PrefixStore(Store):
@@ -253,147 +224,6 @@ class StoreGone(DistNetworkError):
 
 
 StoreGone.__module__ = "torch.distributed"
-
-
-def send_fields(connection: socket.socket, *fields: bytes) -> None:
-    """Send byte strings: how many, how long, and themselves."""
-    table = struct.pack(f"!I{len(fields)}I", len(fields), *map(len, fields))
-    connection.sendall(table + b"".join(fields))
-
-
-def receive_fields(connection: socket.socket) -> list[bytes]:
-    """The byte strings of the next message. Raises EOFError when the other end is gone."""
-    (count,) = struct.unpack("!I", receive_exactly(connection, 4))
-    lengths = struct.unpack(f"!{count}I", receive_exactly(connection, 4 * count))
-    return [receive_exactly(connection, n) for n in lengths]
-
-
-class _Server:
-    """The thread behind a TCPStore: a HashStore that answers connections, after each has shown the job's key."""
-
-    def __init__(self, host: str, port: int):
-        self.table = HashStore()
-        self.key, self.who = handshake.job_key(), handshake.introduction()
-        self.listener = _listen(host, port)
-        self.port = self.listener.getsockname()[1]
-        self._newcomers = threading.BoundedSemaphore(_NEWCOMERS)
-        self.lost: dict[bytes, str] = {}  # groups that cannot be made, since a process has ended meanwhile
-        threading.Thread(target=self._accept, daemon=True, name="rushlight-store").start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:  # closed
-                return
-            if not self._newcomers.acquire(blocking=False):
-                connection.close()  # a process of the job comes again
-                continue
-            threading.Thread(target=self._serve, args=(connection,), daemon=True, name="rushlight-store").start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        with connection:
-            try:
-                who = handshake.admit(connection, self.key, self._judge)
-            finally:
-                self._newcomers.release()
-            if who is None:
-                return
-            joining = b""
-            try:
-                while True:
-                    fields = receive_fields(connection)
-                    if not fields:
-                        return
-                    if fields[0] == b"join":
-                        joining, who["rank"] = fields[1], int(fields[2])
-                    send_fields(connection, *self._reply(fields[0], fields[1:], joining))
-            except (
-                EOFError,
-                OSError,
-                MemoryError,
-                ValueError,
-                LookupError,
-            ):  # the client is gone, or sends what no client does
-                return
-            finally:
-                if joining:
-                    self.lost.setdefault(joining, f"{handshake.named(who)} has ended before the group was made")
-                    self.table.wake()
-
-    def _judge(self, who: dict[str, Any]) -> str:
-        if handshake.same_job(self.who, who):
-            # the keeper of this store may be slower than others, which begin their next group at the same port
-            if self.table.closed or not handshake.same_start(self.who, who):
-                raise handshake.NotYet
-            return ""
-        return (
-            f"the store at port {self.port} belongs to another job: it is kept by {handshake.described(self.who)}, and this is "
-            f"{handshake.described(who)}. Give each job a port (MASTER_PORT) of its own."
-        )
-
-    def _reply(self, command: bytes, arguments: list[bytes], joining: bytes) -> list[bytes]:
-        try:
-            return [b"", *self._answer(command.decode(), arguments, joining)]
-        except (ValueError, LookupError, DistStoreError) as error:  # a number that is none, a missing argument
-            return [f"{type(error).__name__}: {error}".encode()]
-
-    def _answer(self, command: str, arguments: list[bytes], joining: bytes) -> list[bytes]:
-        key = arguments[0].decode() if arguments else ""
-        table = self.table
-        if command == "set":
-            table._set(key, arguments[1])
-            return []
-        if command == "peek":
-            value = table._peek(key)
-            return [] if value is None else [value]
-        if command == "add":
-            return [str(table._add(key, int(arguments[1]))).encode()]
-        if command == "append":
-            table._append(key, arguments[1])
-            return []
-        if command == "swap":
-            return [table._swap(key, arguments[1], arguments[2])]
-        if command == "delete":
-            return [b"1"] if table._delete(key) else []
-        if command == "await":
-            found = table._await(key, time.monotonic() + float(arguments[1]), lambda: joining in self.lost)
-            if not found and joining in self.lost:
-                raise DistStoreError(self.lost[joining])
-            if table.closed and not found:
-                raise DistStoreError(f"its process has closed it, and the key {key!r} is not there")
-            return [b"1"] if found else []
-        if command == "join":
-            return []
-        if command == "who":
-            return [json.dumps(self.who).encode()]
-        if command == "keys":
-            return [k.encode() for k in table._keys()]
-        raise LookupError(f"a store does not know the command {command[:20]!r}")
-
-    def close(self) -> None:
-        """Take no further connection. Those that there are still get what is there, since others may be slower."""
-        self.table.close()
-        with suppress(OSError):  # wakes the thread, which would else keep the port
-            self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    listener = None
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(256)
-    except OSError as error:
-        if listener is not None:
-            listener.close()
-        raise DistNetworkError(
-            f"The server socket has failed to listen on any local network address. {host}:{port}: {error}"
-        ) from error
-    return listener
 
 
 def connect(
@@ -468,7 +298,7 @@ class TCPStore(Store):
         if not 0 <= port < 1 << 16:
             raise ValueError(f"port must have value from 0 to 65535 but was {port}.")
         self.timeout, self.host, self.is_master = timeout, host_name, is_master
-        self._server = _Server(host_name, port) if is_master else None
+        self._server = StoreServer(host_name, port) if is_master else None
         self.port = self._server.port if self._server else port
         self._lock = threading.Lock()
         self._owner = os.getpid()
@@ -531,6 +361,10 @@ class TCPStore(Store):
         """Say which group this process is making, '' when it is made: if it ends meanwhile, the others' waits end."""
         self._ask("join", group.encode(), str(rank).encode())
 
+    def leave_behind(self, key: str) -> None:
+        """Let the server set this key when this process is gone, or its connection."""
+        self._ask("will", key.encode())
+
     def _await(self, key: str, deadline: float) -> bool:
         return bool(self._ask("await", key.encode(), str(max(0.0, deadline - time.monotonic())).encode()))
 
@@ -587,7 +421,7 @@ class FileStore(Store):
         self._locked(lambda table: table.__setitem__(key, table.get(key, b"") + value))
 
     def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
-        return self._locked(lambda table: _swapped(table, key, expected, desired))
+        return self._locked(lambda table: swapped(table, key, expected, desired))
 
     def _delete(self, key: str) -> bool:
         return self._locked(lambda table: table.pop(key, None)) is not None

@@ -85,24 +85,17 @@ class Hosts:
         for name in self.names:
             subprocess.run(["ip", "netns", "del", name], capture_output=True)
 
+    def command(self, rank, *words):
+        """A command on a host, with a name of the host's own."""
+        place = ["ip", "netns", "exec", self.names[rank], "unshare", "--uts", "sh", "-c", 'hostname "$0"; exec "$@"']
+        return [*place, f"host{rank}", sys.executable, "-m", *words]
+
     def begin(self, script):
         """Start a process on each host, with a name of the host's own; wait until they work together."""
         shared = {"MASTER_ADDR": "10.91.7.1", "MASTER_PORT": "29501", "WORLD_SIZE": "2", "RUSHLIGHT_MPI": "0"}
         shared["PYTHONPATH"] = str(Path(mesh.__file__).parents[2])
-        for rank, name in enumerate(self.names):
-            command = [
-                "ip",
-                "netns",
-                "exec",
-                name,
-                "unshare",
-                "--uts",
-                "sh",
-                "-c",
-                'hostname "$0"; exec "$@"',
-                f"host{rank}",
-            ]
-            command += [sys.executable, "-m", "rushlight", "run", str(script)]
+        for rank in range(2):
+            command = self.command(rank, "rushlight", "run", str(script))
             environment = {**os.environ, **shared, "RANK": str(rank)}
             self.processes.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
         assert [process.stdout.readline() for process in self.processes] == ["begun\n"] * 2
@@ -112,18 +105,44 @@ class Hosts:
         return [process.stdout.read() for process in self.processes]
 
 
-def test_a_cut_and_a_lost_address(tmp_path):
+WORLD = """
+import os, sys, time
+while True:
+    print(os.environ["RANK"], os.environ["WORLD_SIZE"], flush=True)
+    time.sleep(0.2)
+    if os.environ["WORLD_SIZE"] == "1" and os.path.exists(sys.argv[1]):
+        break
+"""
+
+
+def begin_launchers(hosts, folder):
+    """A launcher on each host, of a job whose machines may come and go."""
+    options = ["--nnodes", "1:2", "--rdzv-endpoint", "10.91.7.1:29400", "--rdzv-conf", "last_call_timeout=60"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(mesh.__file__).parents[2])}
+    for rank in (0, 1):
+        command = hosts.command(rank, "rushlight.distributed.run", *options, str(folder / "world.py"), str(folder))
+        hosts.processes.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
+    assert [process.stdout.readline() for process in hosts.processes] == ["0 2\n", "1 2\n"]
+
+
+def test_cuts_and_a_lost_address(tmp_path):
+    """At the same time, since most of it is waiting."""
     (tmp_path / "program.py").write_text(PROGRAM)
-    with Hosts() as cut, Hosts() as lost:
+    (tmp_path / "world.py").write_text(WORLD)
+    with Hosts() as cut, Hosts() as lost, Hosts() as elastic:
+        begin_launchers(elastic, tmp_path)
         for hosts in (cut, lost):
             hosts.begin(tmp_path / "program.py")
         begun = time.monotonic()
-        run("ip", "-n", cut.names[1], "link", "set", cut.ends[1], "down")
+        for hosts in (cut, elastic):
+            run("ip", "-n", hosts.names[1], "link", "set", hosts.ends[1], "down")
         run("ip", "-n", lost.names[1], "addr", "del", "10.91.7.2/24", "dev", lost.ends[1])
         for hosts in (cut, lost):
             for rank, text in enumerate(hosts.said()):
                 assert f"process {1 - rank} " in text and f"host host{1 - rank}" in text
         assert time.monotonic() - begun < LIMIT_S
+        assert elastic.said()[0].endswith("0 1\n")  # the first host goes on alone
+        assert [process.wait(60) for process in elastic.processes] == [0, 1]
 
 
 @pytest.mark.parametrize(

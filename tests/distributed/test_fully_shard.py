@@ -390,3 +390,19 @@ def test_checkpoints_at_another_number_of_processes(results):
         found = results[rank]["checkpointed"]
         assert found["bits"] == found["loaded"] == results[2]["loaded"] == results[4]["loaded"]
         assert found["full"] == (True, True, 0.1) and any("exp_avg_sq" in name for name in found["bits"])
+
+
+@pytest.mark.parametrize("width, times", [(600, 1), (8, 0)])
+def test_memory_of_gradients_is_given_back(tmp_path, monkeypatch, width, times):
+    """Where it is much: gaps of the heap would stay, which the next unit's gradients do not fit into."""
+    from rushlight.compile.runtime import heap
+
+    calls = []
+    monkeypatch.setattr(heap, "give_back", lambda: calls.append(1))
+    dist.init_process_group("gloo", f"file://{tmp_path}/meet", rank=0, world_size=1)
+    try:
+        model = fully_shard(nn.Linear(width, width))
+        model(torch.ones(2, width)).sum().backward()
+        assert len(calls) == times and model.weight.grad.full_tensor()[0, 0].item() == 2
+    finally:
+        dist.destroy_process_group()

@@ -47,9 +47,11 @@ def test_mpiexec(command):
 
 
 SRUN = {"SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "2", "SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_ID": "0"}
-NUMBERED = {  # launchers that only number the processes, as srun without an MPI plugin does
+NUMBERED = {  # launchers that only number the processes, as srun without an MPI plugin does, or one of another MPI
     "Slurm": ({**SRUN, "SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_NODELIST": os.uname().nodename},
               ("SLURM_PROCID", "SLURM_LOCALID")),
+    "Open MPI": ({"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"},
+                 ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK")),
     "PMI": ({"PMI_SIZE": "2", "MPI_LOCALNRANKS": "2"}, ("PMI_RANK", "MPI_LOCALRANKID")),
 }  # fmt: skip
 

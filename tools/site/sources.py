@@ -15,7 +15,8 @@ PARTS = {  # the sidebar
     "Learn": ["README", "docs/lessons/index", "docs/gradients", "docs/coming-from-torch"],
     "Use": [
         "docs/running-programs", "docs/sharding", "docs/libraries", "docs/data-loading", "docs/saving", "docs/reproducibility",
-        "docs/mixed-precision", "docs/quantization", "docs/looking", "docs/devices", "docs/errors", "docs/performance", "docs/programs",
+        "docs/mixed-precision", "docs/quantization", "docs/looking", "docs/devices", "docs/errors", "docs/performance", "docs/several-machines",
+        "docs/scale", "docs/programs",
     ],
     "How it works inside": [
         "docs/index", "docs/how-a-call-flows", "docs/how-gradients-accumulate", "docs/views-and-versions",

@@ -47,7 +47,7 @@ class Guard:
 
     def _watch(self) -> None:
         while not self._over.wait(process_state.LOOK_S):
-            for peer, pid, born in self._mesh.neighbours():
+            for peer, pid, born in self._mesh.watched():
                 if self._looks.given_up(pid, born):
                     looks = process_state.STOPPED_LOOKS * process_state.LOOK_S
                     self._mesh.bury(peer, f"it has been stopped by a signal (SIGSTOP) for {looks:g} s")

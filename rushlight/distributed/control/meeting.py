@@ -2,6 +2,9 @@
 
 Each process enters its name under its rank. Then it connects to those of lower rank, and takes the connections of those of
 higher rank. Whoever waits for another one looks meanwhile whether a process that has entered its name is still there.
+
+More than `DIRECT` processes (RUSHLIGHT_DIRECT_RANKS in process 0's environment) are connected to process 0 only, the hub, which tells them
+who all are.
 """
 
 from __future__ import annotations
@@ -12,24 +15,29 @@ import queue
 import socket
 import threading
 import time
+import zlib
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 from .. import handshake
 from ..errors import DistNetworkError, DistStoreError
+from ..handshake import receive_exactly
 from ..store import Store, StoreGone, TCPStore, connect
 from . import process_state
-from .messages import Kind, farewell, packed
+from .messages import HEAD, HUB, Kind, farewell, packed
 
 __all__ = ["Meeting"]
 
+DIRECT = 64  # a thousand processes would have half a million connections, and as many threads
 _STRANGERS = 256  # connections of others that may wait at the same time
 _LOOK_S = 0.5  # between two looks at those who have entered their names
 
 
 class Meeting:
     """What process `rank` of `size` learns: `connections`, by rank, and `who`, what each process says of itself.
+
+    is_star: whether all are connected to the hub only.
 
     Raises DistNetworkError or DistStoreError where the others do not come within `timeout`, where one of them has ended, or
     where they are others than expected.
@@ -41,6 +49,7 @@ class Meeting:
         self._next_look = 0.0
         self.connections: dict[int, socket.socket] = {}
         own = {**handshake.introduction(), "rank": rank, "size": size, "nonce": os.urandom(8).hex()}
+        self.is_star = own["star"] = rank == HUB and size > _direct()
         self.who: dict[int, dict[str, Any]] = {rank: own}
         keeper = getattr(_underlying(store), "keeper", {})
         if rank and keeper.get("start") is not None:  # the store was made in the same way as this process's
@@ -75,6 +84,13 @@ class Meeting:
         if self.rank == 0:
             store.set("token", os.urandom(32).hex())
         token = bytes.fromhex(self._get("token").decode())
+        if self.is_star and self.rank != HUB:
+            self.enter_star(token)
+            self.hear_all()
+            self._join("")
+            return
+        if self.is_star:
+            _allow_files(self.size)
         host = _own_address(store)
         with socket.create_server((host, 0), family=_family(host), backlog=self.size + _STRANGERS) as listener:
             store.set(f"address/{self.rank}", f"{host} {listener.getsockname()[1]}")
@@ -83,7 +99,40 @@ class Meeting:
                 self.who.setdefault(peer, json.loads(store.get(f"member/{peer}")))
                 self.connections[peer] = self._connect(peer, host, int(port), token)
             self._accept_all(listener, token)
+            self._tell_all()
         self._join("")
+
+    def enter_star(self, token: bytes) -> None:
+        """Connect to the hub."""
+        host, port = self._get(f"address/{HUB}").decode().split()
+        self.connections[HUB] = self._connect(HUB, host, int(port), token)
+
+    def hear_all(self) -> None:
+        """Learn from the hub who all are."""
+        self.who.update(enumerate(json.loads(zlib.decompress(self.roster()))))
+
+    def roster(self) -> bytes:
+        """What the hub says of all, compressed. Raises DistNetworkError where it says that it has failed, or is gone."""
+        link, name = self.connections[HUB], handshake.named({**self.who[HUB], "rank": HUB})
+        try:
+            kind, key_size, note_size, size = HEAD.unpack(receive_exactly(link, HEAD.size, self._deadline))
+            told = receive_exactly(link, key_size + note_size + size, self._deadline)[key_size + note_size :]
+        except TimeoutError:
+            raise DistStoreError(f"process {self.rank} waited in vain for the others to join {name}") from None
+        except (EOFError, OSError) as error:
+            raise DistNetworkError(f"{name} has ended before the group was made: {error}") from error
+        if kind != Kind.ROSTER:
+            raise DistNetworkError(
+                f"{name}: {json.loads(told)[0] if kind == Kind.FAREWELL else 'no word of the others'}"
+            )
+        link.settimeout(None)
+        return told
+
+    def _tell_all(self) -> None:
+        if self.is_star:
+            told = zlib.compress(json.dumps([self.who[rank] for rank in range(self.size)]).encode())
+            for connection in self.connections.values():
+                connection.sendall(packed(Kind.ROSTER, len(told)) + told)
 
     def _connect(self, peer: int, host: str, port: int, token: bytes) -> socket.socket:
         try:
@@ -96,6 +145,7 @@ class Meeting:
         """Claim this rank. Raises DistNetworkError where another process has it, or where process 0 is of another job."""
         if self.rank:
             first = self.who[0] = json.loads(self._get("member/0"))
+            self.is_star = first.get("star", False)
             if first["size"] != self.size or first["job"] != own["job"]:
                 raise DistNetworkError(
                     f"two jobs meet at one address. Rank 0 of {first['size']}: {handshake.described(first)}. "
@@ -139,7 +189,7 @@ class Meeting:
             return
         self._next_look = time.monotonic() + _LOOK_S
         self._check_processes()
-        for peer in range(self.size):
+        for peer in range(self.size if self.rank == HUB or not self.is_star else 0):
             if peer not in self.who and self._store.check([f"member/{peer}"]):
                 self.who[peer] = json.loads(self._store.get(f"member/{peer}"))
 
@@ -194,6 +244,25 @@ class Meeting:
                 who, connection = arrived.get()
                 rank = int(who["rank"])
                 self.connections[rank], self.who[rank] = connection, who
+
+
+def _direct() -> int:
+    """For how many processes at most each two have a connection."""
+    return int(os.environ.get("RUSHLIGHT_DIRECT_RANKS") or DIRECT)
+
+
+def _allow_files(size: int) -> None:
+    """Raise this process's limit of open files for two connections to each of `size` processes."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = 2 * size + 2 * _STRANGERS
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        if hard != resource.RLIM_INFINITY and hard < needed:
+            raise DistNetworkError(
+                f"{size} processes need {needed} open files in process 0, which may have {hard} (ulimit -Hn)"
+            )
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def _own_address(store: Any) -> str:

@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-import numpy as np
-
 from .. import handshake
 from ..errors import DistBackendError
 from ..mesh import Mesh
@@ -92,7 +90,7 @@ def join(mesh: Mesh, name: str, timeout: timedelta) -> World | None:
         "starts": bool(library() and library().starts_anywhere),  # type: ignore[union-attr]
         "nonce": os.urandom(8).hex(),
     }
-    everyone = [json.loads(part) for part in _exchange(mesh, f"{name}/mpi".encode(), json.dumps(own), timeout)]
+    everyone = [json.loads(part) for part in mesh.exchange(f"{name}/mpi".encode(), json.dumps(own), timeout)]
     reason = _why_tcp(everyone)
     if reason:
         _stay_with_tcp(mesh, everyone, reason)
@@ -143,17 +141,6 @@ def _stay_with_tcp(mesh: Mesh, everyone: list[dict[str, Any]], reason: str) -> N
         )
 
 
-def _exchange(mesh: Mesh, key: bytes, text: str, timeout: timedelta) -> list[str]:
-    """The texts of all processes, by rank."""
-    raw = np.frombuffer(text.encode(), np.uint8)
-    for peer in range(mesh.size):
-        if peer != mesh.rank:
-            mesh.send(peer, key, raw)
-    everyone = range(mesh.size)
-    others = [mesh.receive(peer, key, timeout, everyone)[2] if peer != mesh.rank else raw for peer in everyone]
-    return [part.tobytes().decode() for part in others]
-
-
 def _start(found: Library, mesh: Mesh, everyone: list[dict[str, Any]], name: str, timeout: timedelta) -> None:
     """MPI_Init in all processes of the mesh."""
     global _state
@@ -162,7 +149,7 @@ def _start(found: Library, mesh: Mesh, everyone: list[dict[str, Any]], name: str
 
     def exchange(table: dict[str, str]) -> dict[str, str]:
         key = f"{name}/pmi/{next(number)}".encode()
-        tables = _exchange(mesh, key, json.dumps(table), timeout)
+        tables = mesh.exchange(key, json.dumps(table), timeout)
         return {k: v for text in tables for k, v in json.loads(text).items()}
 
     job = f"rushlight-{handshake.job_name()[:100]}-{everyone[0]['nonce']}".replace(" ", "_").replace("=", "_")
@@ -170,7 +157,7 @@ def _start(found: Library, mesh: Mesh, everyone: list[dict[str, Any]], name: str
     try:
         with server.in_environment():
             guarded(mesh, found.start, timeout, "starting MPI")
-        _exchange(mesh, f"{name}/started".encode(), "", timeout)
+        mesh.exchange(f"{name}/started".encode(), "", timeout)
     finally:
         remove_own_names()  # all have the memory by now, and a job that is killed later leaves no name behind
     _state = _State(job, mesh.rank, mesh.size)
