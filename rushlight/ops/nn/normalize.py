@@ -19,7 +19,7 @@ from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.storage import storage_of
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import add_reduce, in_single
-from ..pointwise.checks import not_implemented
+from ..pointwise.checks import not_implemented, refuse_history
 
 
 def _wide(a: np.ndarray) -> np.ndarray:
@@ -386,6 +386,7 @@ def normalise_batch(
     if not training and (running_mean is None or running_var is None):
         name = "running_mean" if running_mean is None else "running_var"
         raise RuntimeError(f"{name} must be defined in evaluation mode")
+    refuse_history("native_batch_norm", running_mean=running_mean, running_var=running_var)
     used = (None, None) if training else (running_mean, running_var)
     if training and running_mean is not None and running_mean.numel() != input._array.shape[1]:
         raise RuntimeError(f"running_mean should contain {input._array.shape[1]} elements not {running_mean.numel()}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.dispatch.mode import is_grad_enabled
 from ...core.dispatch.slow_path import are_operands
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, type_word
@@ -90,3 +91,13 @@ def refuse(word: str, d: np.dtype, kinds: str) -> None:
 def not_implemented(word: str, d) -> NotImplementedError:
     """torch's error for an element type that a kernel does not have; `d` is NumPy's dtype."""
     return NotImplementedError(f"\"{word}\" not implemented for '{type_word(dtypes.from_numpy(d))}'")
+
+
+def refuse_history(function: str, **tensors: Tensor | None) -> None:
+    """Raise torch's error where one of the tensors, for which `function` has no derivative, requires grad."""
+    for name, t in tensors.items():
+        if t is not None and t._edge is not None and is_grad_enabled():
+            raise RuntimeError(
+                f"The function '{function}' is not differentiable with respect to argument '{name}'. This input cannot "
+                "have requires_grad True."
+            )
