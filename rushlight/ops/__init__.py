@@ -16,7 +16,6 @@ from .nn import (
     rectifiers,
     smooth,
     softmax,
-    weight_norm,
 )
 from .spatial import adaptive_pool, avg_pool, conv, grid, interpolate, pool
 from .product import addmm, matmul, products

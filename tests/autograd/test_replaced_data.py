@@ -185,3 +185,64 @@ def test_inputs_without_a_derivative_are_refused():
             call()
         with torch.no_grad():
             call()
+
+
+def test_what_was_recorded_gives_gradients_of_the_type_of_then():
+    w = torch.ones(2, requires_grad=True)
+    w.register_hook(lambda g: g * 10)
+    y = (w * 2).sum()
+    w.data = w.data.double()
+    y.backward()
+    assert (w.grad.tolist(), w.grad.dtype, w.dtype) == ([20, 20], torch.float32, torch.float64)
+    (w * 3).sum().backward()
+    assert w.grad.tolist() == [50, 50]
+    with pytest.raises(RuntimeError, match="appears to not have been used"):
+        y = (w * 2).sum()
+        w.data = w.data.half()
+        torch.autograd.grad(y, w)
+
+
+def _of_another_type(module, *shape):
+    y = module(torch.linspace(-1, 1, 24).reshape(shape))
+    module.double()
+    (y[0] if isinstance(y, tuple) else y).sum().backward()
+
+
+def test_rules_that_read_a_weight_refuse_one_of_another_type():
+    for module, shape in (
+        (nn.Conv1d(2, 2, 2), (2, 2, 6)),
+        (nn.LayerNorm(4), (6, 4)),
+        (nn.GroupNorm(2, 4), (6, 4)),
+        (nn.LSTM(2, 2), (6, 2, 2)),
+    ):
+        with pytest.raises(RuntimeError, match="expected scalar type Float but found Double"):
+            _of_another_type(module, *shape)
+    with pytest.raises(RuntimeError, match="expect parameter to have scalar type of Float"):
+        _of_another_type(nn.BatchNorm1d(4), 6, 4)
+    _of_another_type(nn.Linear(4, 2), 6, 4)
+
+
+def test_a_write_through_an_alias_from_before_counts():
+    w, x = torch.ones(2, 2, requires_grad=True), torch.ones(1, 2, requires_grad=True)
+    alias, data = w.detach(), w.data
+    y = F.linear(x, w).sum()
+    w.data = torch.full((2, 2), 5.0)
+    data.fill_(7)
+    y.backward(retain_graph=True)
+    assert x.grad.tolist() == [[14, 14]]
+    alias.fill_(7)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+@pytest.mark.parametrize("name", ["running_mean", "running_var"])
+@pytest.mark.parametrize("training", [True, False])
+def test_a_write_to_running_statistics_counts_and_another_call_does_not(name, training):
+    torch.manual_seed(0)
+    m, x = nn.BatchNorm1d(2).train(training), torch.randn(3, 2, requires_grad=True)
+    y = (m(x) ** 2).sum()
+    m.train()(x * 2)
+    y.backward(retain_graph=True)
+    getattr(m, name).add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()

@@ -8,7 +8,7 @@ from typing import Any
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter
-from rushlight.ops.nn.weight_norm import weight_norm_interface
+from rushlight.ops.nn.normalize import weight_norm_interface
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 

@@ -265,7 +265,7 @@ def _log_sigmoid_of(x):
 
 
 @_log_sigmoid.vjp
-def _(g, input):  # torch keeps exp(-|input|) and reads the input's sign only, which `keeps` stands for
+def _(g, input):  # torch keeps exp(-|input|) and reads the input's sign only, as `keeps` does
     if input.dtype.itemsize > 2:
         return g * (-input).sigmoid()
     z = in_single((-input.abs()).exp())  # rounded to the input's type, as what torch keeps
