@@ -258,6 +258,6 @@ MODE_OF_30, MODE_OF_17 = [8, 0], [2, 1]
 
 def test_mode_of_ties_in_long_rows():
     """Recorded from torch: which of the equal elements is last after `std::sort`."""
-    a = tensor([(i * i * i + 3 * i) % 11 % 5 for i in range(60)]).reshape(2, 30)
+    a = rl.tensor([(i * i * i + 3 * i) % 11 % 5 for i in range(60)]).reshape(2, 30)
     assert a.mode(1).indices.tolist() == MODE_OF_30
     assert a[:, :17].float().mode(1).indices.tolist() == MODE_OF_17
