@@ -12,6 +12,7 @@ from ..core.dispatch.extension_points import namespace
 from ..core.dispatch.op import OPS
 from ..nn import functional, told_functions
 from ..nn.modules.module import Module
+from ..ops import quantized
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
 
@@ -260,5 +261,13 @@ def qualified_name(function: Callable) -> str:
         return f"torch.{name}"
     if getattr(functional, name, None) is function:
         return f"torch.nn.functional.{name}"
-    module = (getattr(function, "__module__", None) or "builtins").replace("rushlight", "torch", 1)
+    home = getattr(function, "__module__", None) or "builtins"
+    if home == "rushlight.ops.quantized.tensor" and getattr(namespace.value, name, None) is function:
+        return f"torch.{name}"
+    if home in _OF_LEVELS:
+        return f"torch.ops.quantized.{next((n for n, f in vars(quantized).items() if f is function), name)}"
+    module = home.replace("rushlight", "torch", 1)
     return f"{module}.{getattr(function, '__qualname__', name)}"
+
+
+_OF_LEVELS = ("rushlight.ops.quantized.functions", "rushlight.nn.quantization.static.library")
