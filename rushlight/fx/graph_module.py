@@ -137,6 +137,7 @@ class GraphModule(Module):
             _place(root, path, copy.deepcopy(value, memo))
         made = GraphModule(root, copy.deepcopy(self.graph))
         made.training = self.training
+        made.meta.update(self.meta)
         return made
 
     def __copy__(self) -> GraphModule:

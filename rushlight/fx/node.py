@@ -270,4 +270,8 @@ def qualified_name(function: Callable) -> str:
     return f"{module}.{getattr(function, '__qualname__', name)}"
 
 
-_OF_LEVELS = ("rushlight.ops.quantized.functions", "rushlight.nn.quantization.static.library")
+_OF_LEVELS = (
+    "rushlight.ops.quantized",
+    "rushlight.ops.quantized.functions",
+    "rushlight.nn.quantization.static.library",
+)

@@ -179,3 +179,18 @@ def test_what_is_not_quantized_here_says_so():
         assert prepare_fx(
             nn.Sequential(nn.Embedding(3, 2)).eval(), q.get_default_qconfig_mapping(), (torch.tensor([0]),)
         )
+
+
+def test_converted_models_are_copied_pickled_and_flattened():
+    import pickle
+    from copy import deepcopy
+
+    mapping, x = q.get_default_qconfig_mapping("fbgemm"), _data(1, 5, 6)
+    observed = prepare_fx(_filled(Mixed).eval(), mapping, (x,))
+    observed(x)
+    model = convert_fx(deepcopy(observed))
+    for other in (convert_fx(observed), deepcopy(model), pickle.loads(pickle.dumps(model)), torch.jit.script(model)):
+        assert torch.equal(other(x), model(x))
+    flat = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(4, 3))
+    made = _converted(_filled(lambda: flat).eval(), mapping, 2, 3, 3, 3)
+    assert made(_data(1, 2, 3, 3, 3)).shape == (2, 3)

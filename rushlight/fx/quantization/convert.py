@@ -42,9 +42,7 @@ def convert_fx(
     ):  # fmt: skip
         if value:
             raise NotImplementedError(f"convert_fx: {name} is not implemented")
-    meta = graph_module.meta
     made = copy.deepcopy(graph_module)
-    made.meta.update(meta)
     lowered = _Lowered(made)
     lowered.mark()
     made.graph.eliminate_dead_code()

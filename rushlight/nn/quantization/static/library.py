@@ -56,6 +56,7 @@ def _with_scalar(pair: Any, scalar: Any) -> Any:
         return pair(qa, qb, float(scale), int(zero_point))
 
     run.__name__ = run.__qualname__ = pair.__name__
+    run.__module__ = quantized.__name__  # where pickles find it
     return run
 
 
