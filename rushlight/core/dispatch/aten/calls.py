@@ -34,7 +34,6 @@ _NAMES = {
     "copied_over": "copy",
     "relu_backward": "threshold_backward",
     "spread": "expand",
-    "_weight_norm_interface": "_weight_norm",
 }
 _OWN = {
     "native_batch_norm",
