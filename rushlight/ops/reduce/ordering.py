@@ -477,7 +477,7 @@ def mode(input, /, dim=-1, keepdim=False):
 
 
 def _order_of_pairs(input, d):
-    """The order in which torch's `std::sort` leaves the elements: equal ones in another order than theirs in rows of over 16.
+    """The order in which torch's `std::sort` leaves the elements: equal ones of over 16 in an order of its own.
 
     Nan is before nothing. Without nan that order is computed of small tensors only: it takes 1 us for each comparison.
     """
