@@ -194,7 +194,7 @@ def shown_as(result: Any, name: str, without: int | None = None) -> Any:
     return result
 
 
-def written_as(target: Any, op: Any, name: str, without: int) -> Any:
+def written_as(target: Any, op: Any, name: str, without: int | None = None) -> Any:
     """A tensor into which operator `op` has been written, as `shown_as`; the node of a write into a view keeps its name."""
     return shown_as(target, name, without) if getattr(target._edge, "op", None) is op else target
 
