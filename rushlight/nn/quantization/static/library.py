@@ -88,4 +88,4 @@ OPERATORS: dict[str, Any] = {
     **{f"conv{n}d_unpack": _unpack for n in (1, 2, 3)},
 }  # fmt: skip
 
-vars(quantized).update(OPERATORS)  # where the code of graphs, which says torch.ops.quantized.add, looks for them
+quantized.__dict__.update(OPERATORS)  # where the code of graphs, which says torch.ops.quantized.add, looks for them
