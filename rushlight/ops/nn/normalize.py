@@ -330,6 +330,9 @@ def _batch_norm_backward(grad, input, mean, rstd, weight=None, /, training=True)
     return xhat, gw, gb
 
 
+MOVES_STATISTICS = "batch_norm(training=True)"  # who writes the running statistics
+
+
 def _update(running: Tensor, new: Tensor, momentum: float) -> None:
     """running moves towards new by the share `momentum`; a listener sees it as operators.
 
@@ -342,7 +345,7 @@ def _update(running: Tensor, new: Tensor, momentum: float) -> None:
             running.mul_(1 - momentum).add_(new.reshape(a.shape) * momentum)
         emit_event("unseen", running, s.version - before[0])
         s.version, s.stamp, s.writes = before
-        s.wrote_unseen("batch_norm(training=True)")
+        s.wrote_unseen(MOVES_STATISTICS)
         return
     if isinstance(new._array, Placeholder) and not isinstance(a, Placeholder):
         raise RuntimeError(
@@ -352,7 +355,7 @@ def _update(running: Tensor, new: Tensor, momentum: float) -> None:
         )
     kind = a.dtype.type
     a[...] = a * kind(1 - momentum) + new._array.reshape(a.shape) * kind(momentum)
-    s.wrote_unseen("batch_norm(training=True)")
+    s.wrote_unseen(MOVES_STATISTICS)
 
 
 @composite()
