@@ -686,7 +686,7 @@ def bilinear(input1, input2, weight, bias=None):
 def _rows(t, n):
     """The tensor as n rows, of a matrix as well a view: see `Op.keeps`."""
     a = t._array
-    return t.view(n, a.shape[-1]) if a.flags.c_contiguous else t.reshape(n, a.shape[-1])
+    return t.view(n, a.shape[-1]) if type(a) is np.ndarray and a.flags.c_contiguous else t.reshape(n, a.shape[-1])
 
 
 @primitive(name="_trilinear", public=False, node="TrilinearBackward0")
