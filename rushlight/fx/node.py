@@ -8,11 +8,10 @@ from collections.abc import Callable
 from types import FunctionType, GenericAlias
 from typing import Any
 
-from ..core.dispatch.extension_points import namespace
+from ..core.dispatch.extension_points import namespace, operators_of_levels
 from ..core.dispatch.op import OPS
 from ..nn import functional, told_functions
 from ..nn.modules.module import Module
-from ..ops import quantized
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
 
@@ -265,7 +264,7 @@ def qualified_name(function: Callable) -> str:
     if home == "rushlight.ops.quantized.tensor" and getattr(namespace.value, name, None) is function:
         return f"torch.{name}"
     if home in _OF_LEVELS:
-        return f"torch.ops.quantized.{next((n for n, f in vars(quantized).items() if f is function), name)}"
+        return f"torch.ops.quantized.{next((n for n, f in (operators_of_levels.value or {}).items() if f is function), name)}"
     module = home.replace("rushlight", "torch", 1)
     return f"{module}.{getattr(function, '__qualname__', name)}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from ....core.dispatch.extension_points import operators_of_levels
 from ....core.tensor.tensor import Tensor
 from ....ops import quantized
 from ....ops.quantized import functions
@@ -88,4 +89,4 @@ OPERATORS: dict[str, Any] = {
     **{f"conv{n}d_unpack": _unpack for n in (1, 2, 3)},
 }  # fmt: skip
 
-quantized.__dict__.update(OPERATORS)  # where the code of graphs, which says torch.ops.quantized.add, looks for them
+operators_of_levels.register(OPERATORS)
