@@ -286,7 +286,7 @@ def _parameter(name: str, p: inspect.Parameter) -> str:
 
 
 def _shown(value: Any) -> str:
-    simple = value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value))
+    simple = repr(value) == "None" or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value))
     return repr(value) if simple or (isinstance(value, tuple) and all(isinstance(v, int) for v in value)) else "..."
 
 
@@ -302,7 +302,7 @@ def _type_of(name: str, p: inspect.Parameter) -> str:
     if kind is None:
         names = {bool: "_bool", int: "_Number", float: "_float", str: "_str"}
         kind = names.get(type(p.default), "Any")
-    needs_none = p.default is None and kind not in ("Any", "_Device")
+    needs_none = repr(p.default) == "None" and kind not in ("Any", "_Device")
     return f"{kind} | None" if needs_none else kind
 
 

@@ -336,7 +336,7 @@ class Pass:
                 self._capture(leaf, g)
                 return
         t = leaf.ref()
-        if t is not None and t._edge is leaf:
+        if t is not None and (t._edge is leaf or leaf.is_of(t)):
             if leaf.hooks is not None and leaf.hooks.pre:
                 g = _run_pre_hooks(leaf.hooks.pre, g)
             try:
@@ -539,8 +539,10 @@ def _check_saved(node: Any) -> None:
         t = saved[i]
         for one in t if type(t) is tuple else (t,):
             s = getattr(one, "_storage", None)
-            if s is not None and s.stamp > seq:
-                stale(target, one._array, s, "of its input")
+            if s is not None and (s.stamp > seq or s.former_record is not None):
+                written = s.written_after(seq)
+                if written is not None:
+                    stale(target, one._array, written, "of its input")
     s = target.storage
     if s is not None and s.stamp > seq:
         stale(target, s.root, s, "of its result")

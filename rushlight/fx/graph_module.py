@@ -38,14 +38,14 @@ class GraphModule(Module):
             self.training = root.training
             found = {n.target: _attribute(root, n.target) for n in graph.nodes if n.op in ("get_attr", "call_module")}
         else:
-            named = {n.target for n in graph.nodes if n.op in ("get_attr", "call_module")}
-            missing = named - set(root)
+            named = dict.fromkeys(n.target for n in graph.nodes if n.op in ("get_attr", "call_module"))
+            missing = set(named) - set(root)
             if missing:
                 raise RuntimeError(
                     f"Node referenced target {min(missing)} but that target was not provided in ``root``!"
                 )
-            found = {name: root[name] for name in named}
-        for path in sorted(found, key=lambda p: p.count(".")):
+            found = {name: root[name] for name in sorted(named, key=lambda p: p.count("."))}
+        for path in found:
             _place(self, path, found[path])
         self.meta: dict[str, Any] = dict(getattr(root, "meta", {}))
         self.graph = graph
@@ -122,7 +122,7 @@ class GraphModule(Module):
                 used |= {".".join(parts[: i + 1]) for i in range(len(parts))}
                 if node.op == "call_module":
                     used |= {f"{node.target}.{name}" for name, _ in self.get_submodule(node.target).named_modules()}
-        for name in [n for n, _ in self.named_modules() if n]:
+        for name in [n for n, _ in self.named_modules(remove_duplicate=False) if n]:
             if name not in used:
                 self.delete_submodule(name)
 
@@ -132,9 +132,12 @@ class GraphModule(Module):
         )
 
     def __deepcopy__(self, memo: dict) -> GraphModule:
-        root = {p: copy.deepcopy(v, memo) for p, v in _leaves(self).items()}
+        root = Module()
+        for path, value in _leaves(self).items():
+            _place(root, path, copy.deepcopy(value, memo))
         made = GraphModule(root, copy.deepcopy(self.graph))
         made.training = self.training
+        made.meta.update(self.meta)
         return made
 
     def __copy__(self) -> GraphModule:
@@ -146,8 +149,8 @@ class GraphModule(Module):
 
 
 def _leaves(module: GraphModule) -> dict[str, Any]:
-    paths = {n.target for n in module.graph.nodes if n.op in ("get_attr", "call_module")}
-    return {p: _attribute(module, p) for p in sorted(paths)}
+    paths = dict.fromkeys(n.target for n in module.graph.nodes if n.op in ("get_attr", "call_module"))
+    return {p: _attribute(module, p) for p in paths}
 
 
 def _without_nodes(rows: list[tuple]) -> list[tuple]:

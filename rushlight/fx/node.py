@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FunctionType, GenericAlias
 from typing import Any
 
-from ..core.dispatch.extension_points import namespace
+from ..core.dispatch.extension_points import namespace, operators_of_levels
 from ..core.dispatch.op import OPS
 from ..nn import functional, told_functions
 from ..nn.modules.module import Module
@@ -260,5 +260,17 @@ def qualified_name(function: Callable) -> str:
         return f"torch.{name}"
     if getattr(functional, name, None) is function:
         return f"torch.nn.functional.{name}"
-    module = (getattr(function, "__module__", None) or "builtins").replace("rushlight", "torch", 1)
+    home = getattr(function, "__module__", None) or "builtins"
+    if home == "rushlight.ops.quantized.tensor" and getattr(namespace.value, name, None) is function:
+        return f"torch.{name}"
+    if home in _OF_LEVELS:
+        return f"torch.ops.quantized.{next((n for n, f in (operators_of_levels.value or {}).items() if f is function), name)}"
+    module = home.replace("rushlight", "torch", 1)
     return f"{module}.{getattr(function, '__qualname__', name)}"
+
+
+_OF_LEVELS = (
+    "rushlight.ops.quantized",
+    "rushlight.ops.quantized.functions",
+    "rushlight.nn.quantization.static.library",
+)

@@ -47,6 +47,17 @@ __all__ = [
     "zeros_",
 ]
 
+
+def _no_grad_uniform_(tensor: Tensor, a: float, b: float, generator: Any = None) -> Tensor:
+    with no_grad():
+        return tensor.uniform_(a, b, generator=generator)  # type: ignore[attr-defined]
+
+
+def _no_grad_normal_(tensor: Tensor, mean: float, std: float, generator: Any = None) -> Tensor:
+    with no_grad():
+        return tensor.normal_(mean, std, generator=generator)  # type: ignore[attr-defined]
+
+
 # Plain distributions and patterns -------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from ..autograd.batched.tensor import active
 from ..core.device.devices import device
+from ..core.dispatch.aten.function_schema import FunctionSchema
+from ..core.dispatch.aten.schemas import parse
 from ..core.dispatch.mode import is_grad_enabled, thread
 from ..core.dispatch.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass, modes
 from ..core.dispatch.torch_function import disabled_impl as _disabled_torch_function_impl
@@ -33,6 +35,7 @@ __all__ = [
     "is_grad_enabled",
     "layout",
     "memory_format",
+    "parse_schema",
 ]
 
 _TensorBase = TensorBase = Tensor
@@ -42,6 +45,27 @@ has_openmp = True
 
 class Future:
     """What `isinstance(x, torch.Future)` asks for. `torch.futures.Future` makes them."""
+
+
+def parse_schema(schema: str) -> FunctionSchema:
+    """The parts of an operator's schema: name, overload_name, arguments, returns.
+
+    Raises RuntimeError for a text that is none, as in `parse_schema("f")`.
+    """
+    namespace, _, rest = (
+        schema.strip().rpartition("::") if "::" in schema.partition("(")[0] else ("", "", schema.strip())
+    )
+    try:
+        return FunctionSchema(parse(rest), namespace, rest)
+    except (AssertionError, ValueError) as error:
+        raise RuntimeError(
+            f"parse_schema: {schema!r} is no schema, such as 'aten::relu(Tensor self) -> Tensor'"
+        ) from error
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The name of a backend that is registered from outside: there is none."""
+    return "privateuseone"
 
 
 def _log_api_usage_once(event: str) -> None:

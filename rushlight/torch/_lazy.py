@@ -33,6 +33,15 @@ NAMES = {
     "from_file": "core.tensor.typed_storage",
     **dict.fromkeys(("cudnn_is_acceptable", "is_distributed"), "core.tensor.memory_order"),
     **dict.fromkeys(("norm_except_dim", "_weight_norm"), "nn.utils.weight_norm"),
+    **dict.fromkeys(
+        (
+            "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all",
+            "_check_tensor_all_with", "_check_type", "_check_value", "_check_with",
+        ),
+        "torch._checks",
+    ),
+    **dict.fromkeys(("SymBool", "SymFloat", "SymInt"), "torch._sym"),
+    "while_loop": "torch._higher_order_ops.while_loop",
     "vmap": "func.vectorize",
     "Future": "torch._C",
     **dict.fromkeys(("stft", "istft"), "ops.signal.stft"),

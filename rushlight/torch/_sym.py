@@ -6,7 +6,38 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"]
+__all__ = [
+    "SymBool",
+    "SymFloat",
+    "SymInt",
+    "sym_float",
+    "sym_int",
+    "sym_ite",
+    "sym_max",
+    "sym_min",
+    "sym_not",
+    "sym_sqrt",
+    "sym_sum",
+]
+
+
+class _Symbolic:
+    """A number that a program computes later: torch's have one of these classes, and there are none here."""
+
+    def __init__(self, node: Any):
+        raise NotImplementedError(f"torch.{type(self).__name__}: sizes are plain numbers in Rushlight")
+
+
+class SymInt(_Symbolic):
+    """What `isinstance(x, torch.SymInt)` asks for: sizes are plain integers."""
+
+
+class SymFloat(_Symbolic):
+    """What `isinstance(x, torch.SymFloat)` asks for: numbers are plain."""
+
+
+class SymBool(_Symbolic):
+    """What `isinstance(x, torch.SymBool)` asks for: conditions are plain bools."""
 
 
 def sym_float(a: Any) -> Any:

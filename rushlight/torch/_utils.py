@@ -14,6 +14,7 @@ from ..core.tensor.tensor import Tensor
 from ..nn.parameter import _rebuild_parameter, _rebuild_parameter_with_state
 
 __all__ = [
+    "_element_size",
     "_flatten_dense_tensors",
     "_get_all_device_indices",
     "_get_available_device_type",
@@ -34,6 +35,11 @@ def __getattr__(name: str) -> Any:
 
         return ExceptionWrapper
     raise AttributeError(f"module 'torch._utils' has no attribute {name!r}: Rushlight does not have it")
+
+
+def _element_size(dtype: Any) -> int:
+    """The size of an element in bytes."""
+    return dtype.itemsize
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:

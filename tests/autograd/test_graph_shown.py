@@ -218,3 +218,22 @@ def test_indices_have_no_edges():
     assert [n.name() for n, _ in x[:, i].grad_fn.next_functions] == ["MulBackward0"]
     y = torch.zeros(3, 4).index_put((i,), x[:2])
     assert [n and n.name() for n, _ in y.grad_fn.next_functions] == [None, "SliceBackward0"]
+
+
+def test_replaced_parts_and_rounding_modes():
+    a, b = torch.rand(3, 4, requires_grad=True), torch.rand(3, 4, requires_grad=True)
+    made = {
+        "SelectScatterBackward0": torch.select_scatter(a, b[0], 0, 1),
+        "SliceScatterBackward0": torch.slice_scatter(a, b[:2], 0, 0, 2),
+        "DiagonalScatterBackward0": torch.diagonal_scatter(a, b[0, :3]),
+        "DivBackward2": torch.div(a, b, rounding_mode=None),
+        "DivBackward0": torch.div(a, b),
+        "LdexpBackward0": (a * 1).ldexp_(b),
+        "RenormBackward0": torch.renorm(a, 2, 0, 0.1),
+        "DistBackward0": torch.dist(a, b),
+    }
+    for name, y in made.items():
+        assert y.grad_fn.name() == name
+        assert len(y.grad_fn.next_functions) == (1 if name == "RenormBackward0" else 2)
+    ga, gb = torch.autograd.grad(made["SliceScatterBackward0"].sum(), (a, b))
+    assert ga.sum().item() == 4 and gb.sum().item() == 8

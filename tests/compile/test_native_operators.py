@@ -63,6 +63,11 @@ WRITES = {
     "index_fill": lambda x: x.index_fill(1, torch.from_numpy(ROWS), -2.0),
 }
 ELEMENTS = {
+    "bilinear": lambda x: torch.nn.functional.bilinear(x, x.flip(0), torch.ones(2, x.shape[-1], x.shape[-1])),
+    "cdist by products": lambda x: torch.cdist(x, x.flip(0) + 3, compute_mode="use_mm_for_euclid_dist"),
+    "weights of embedding_bag": lambda x: torch.nn.functional.embedding_bag(
+        torch.tensor([[0, 1], [1, 0]]), x.flatten(1), per_sample_weights=x.flatten(1)[:2, :2], mode="sum"
+    ),
     "where": lambda x: torch.where(x > 0, x, -2 * x),
     "clamp": lambda x: x.clamp(x.min() / 2, x.max() / 2),
     "not": lambda x: (~(x > 0), ~x.detach().sign().bool()),

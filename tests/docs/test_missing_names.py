@@ -9,6 +9,9 @@ from tools.missing_names import PAGE, missing, page
 assert PAGE.read_text() == page(), "run python -m tools.missing_names"
 names, count = missing()
 listed = {name for of_module in names.values() for name in of_module}
+from tools import name_uses
+assert name_uses.PAGE.read_text() == name_uses.page(), "run python -m tools.name_uses"
+assert name_uses.used_in("from torch import nn as n; n.init.zeros_") == {"torch.nn", "torch.nn.init", "torch.nn.init.zeros_"}
 assert "get_block_size" in listed and "relu" not in names["torch"] and count > 3000
 """
 

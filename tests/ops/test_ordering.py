@@ -251,3 +251,13 @@ def test_long_rows_with_nans_are_partitioned():
         17, 8, 5, 6, 5, 21, 4, 7, 0, 16, 14, 13, 12, 7, 2, 5, 10, 1, 7, 11, 8, 6, 15, 3, 18, 7, 19, 9, 20, 22,
     ]  # fmt: skip
     assert rl.mode(x.flatten()).indices.item() == 51
+
+
+MODE_OF_30, MODE_OF_17 = [8, 0], [2, 1]
+
+
+def test_mode_of_ties_in_long_rows():
+    """Recorded from torch: which of the equal elements is last after `std::sort`."""
+    a = rl.tensor([(i * i * i + 3 * i) % 11 % 5 for i in range(60)]).reshape(2, 30)
+    assert a.mode(1).indices.tolist() == MODE_OF_30
+    assert a[:, :17].float().mode(1).indices.tolist() == MODE_OF_17

@@ -203,3 +203,15 @@ def test_some_operators_write_the_type_of_their_input():
         x = torch.ones(2, dtype=torch.int32)
         with pytest.raises(RuntimeError, match="Found dtype Long but expected Int"):
             getattr(torch, name)(x, out=torch.zeros(2, dtype=torch.int64))
+
+
+def test_numbers_where_only_tensors_go():
+    x = torch.ones(2)
+    for f in (torch.maximum, torch.atan2):
+        with pytest.raises(TypeError, match="must be Tensor, not float"):
+            f(x, 2.0, out=torch.empty(2))
+
+
+def test_fill_by_an_element_of_its_own():
+    a = torch.arange(4.0).reshape(2, 2)
+    assert a.fill_(a[1, 1]).tolist() == [[3, 3], [3, 3]]

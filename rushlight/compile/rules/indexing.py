@@ -24,6 +24,12 @@ def embedding(b, weight, input, padding_idx, scale_grad_by_freq):
     return Lazy(b, shape, gather(weight.ref(), (row.expr, index(len(shape) - 1))))
 
 
+@rule("embedding_weighted", checks=True)
+def embedding_weighted(b, weight, input, per_sample_weights, padding_idx, scale_grad_by_freq):
+    picked = embedding(b, weight, input, padding_idx, scale_grad_by_freq)
+    return picked * per_sample_weights.reshape(per_sample_weights.shape[0], 1)
+
+
 @rule("embedding_dense_backward")
 def embedding_dense_backward(b, g, input, shape, padding_idx, scale_grad_by_freq):
     if scale_grad_by_freq or g.dtype.kind != "f" or g.dtype.itemsize == 2:

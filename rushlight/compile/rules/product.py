@@ -120,3 +120,21 @@ def addmm(b, input, mat1, mat2, beta=1, alpha=1):
     out = product(b, mat1, mat2)
     out = out if alpha == 1 else out * alpha
     return out if beta == 0 else out + (input if beta == 1 else input * beta)
+
+
+@rule("_trilinear")
+def trilinear(b, input1, weight, input2):
+    k, n, m = weight.shape
+    left = product(b, input1, weight.transpose(1, 0, 2).reshape(n, k * m)).reshape(input1.shape[0], k, m)
+    return (left * input2.reshape(input2.shape[0], 1, m)).sum(2)
+
+
+@rule("_euclidean_dist")
+def euclidean_dist(b, x1, x2):
+    if x1.dtype.kind != "f" or x1.dtype.itemsize < 4 or x1.ndim != x2.ndim or x1.shape[:-2] != x2.shape[:-2]:
+        raise Untraceable("distances of batches that broadcast, or of 16-bit floats")
+    kind, lead = x1.dtype.type, x1.shape[:-2]
+    squares = product(b, x1, x2.swapaxes(-2, -1)) * kind(-2)
+    squares = squares + (x1 * x1).sum(-1).reshape(*lead, x1.shape[-2], 1)
+    squares = squares + (x2 * x2).sum(-1).reshape(*lead, 1, x2.shape[-2])
+    return np.sqrt(np.maximum(squares, kind(0)))

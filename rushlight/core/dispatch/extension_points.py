@@ -380,6 +380,11 @@ runs. Costs: 2 to 5 ns for each read."""
 
 # ------------------------------------------------------------------------------------------------- the package
 
+operators_of_levels: Slot[dict[str, Any]] = Slot()
+"""The operators of `torch.ops.quantized` by their names. Read by `ops/quantized/__init__.py` (generated code and pickles say
+torch.ops.quantized.add) and `fx/node.py`. Filled by `nn/quantization/static/library.py`.
+Costs: nothing but where such a name is looked up.
+"""
 namespace: Slot[ModuleType] = Slot()
 """The package itself, which shows the public names of all layers: what programs know as `torch`.
 Read by `compile/guards/python_state.py` (settings, by the names of their public functions), `fx/graph.py` and `fx/node.py`

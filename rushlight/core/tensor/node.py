@@ -194,7 +194,7 @@ def shown_as(result: Any, name: str, without: int | None = None) -> Any:
     return result
 
 
-def written_as(target: Any, op: Any, name: str, without: int) -> Any:
+def written_as(target: Any, op: Any, name: str, without: int | None = None) -> Any:
     """A tensor into which operator `op` has been written, as `shown_as`; the node of a write into a view keeps its name."""
     return shown_as(target, name, without) if getattr(target._edge, "op", None) is op else target
 
@@ -232,7 +232,7 @@ class Leaf:
     requires grad while its base does, but nothing is accumulated in it: it has a detached leaf.
     """
 
-    __slots__ = ("ref", "shape", "dtype", "hooks", "_metadata", "__weakref__")
+    __slots__ = ("ref", "shape", "dtype", "hooks", "successor", "_metadata", "__weakref__")
     edges = ()
     next_functions = ()
     seq = 1 << 62
@@ -244,6 +244,26 @@ class Leaf:
         self.shape = array.shape
         self.dtype = array.dtype
         self.hooks: Any = None
+        self.successor: Leaf | None = None
+
+    def shown(self, array: Any) -> Leaf:
+        """The leaf of a tensor that shows another array from now on (`t.data = ...`).
+
+        Of another type it is a new one: what was recorded before leads here, and gives gradients of the type of before.
+        """
+        if self.dtype == array.dtype:
+            self.shape = array.shape
+            return self
+        self.successor = leaf = Leaf(None, array)
+        leaf.ref, leaf.hooks = self.ref, self.hooks
+        return leaf
+
+    def is_of(self, tensor: Any) -> bool:
+        """Whether the tensor accumulates here, or did before it showed numbers of another type."""
+        leaf: Leaf | None = self
+        while leaf is not None and leaf is not tensor._edge:
+            leaf = leaf.successor
+        return leaf is not None
 
     @property
     def variable(self):
@@ -280,8 +300,7 @@ def leaf_of(tensor: Any) -> Leaf:
     ref, leaf = _left.pop(id(tensor), (None, None))
     if ref is None or leaf is None or ref() is not tensor:
         return Leaf(tensor)
-    leaf.shape, leaf.dtype = tensor._array.shape, tensor._array.dtype
-    return leaf
+    return leaf.shown(tensor._array)
 
 
 def is_detached(edge: Any) -> bool:

@@ -38,6 +38,7 @@ class Storage:
     counted = False  # of an alias of a tensor made in inference mode, which may be written to as in torch
     resizable = True  # False of a memory that something else than a tensor has made
     former: Content | None = None  # of the memory that the tensor showed before `t.data = ...`
+    former_record: Any = None  # a weak reference to that memory's record, whose writes by other aliases count here, too
     content: Content | None = None  # what records of one memory share; None for a memory with one record
     root: np.ndarray
 
@@ -53,6 +54,13 @@ class Storage:
         """Record a write that is none to backward and counts no version; what depends on the memory hears of it."""
         content = content_of(self)
         content.stamp, content.writer = tick(), writer
+
+    def written_after(self, seq: int) -> Storage | None:
+        """The record, this one or one from before a `t.data = ...`, that was written to after time `seq`."""
+        record = self
+        while record is not None and record.stamp <= seq:
+            record = record.former_record and record.former_record()
+        return record
 
     def version_at(self, seq: int) -> int:
         """The version that the memory had at time `seq` (exact while the writes since then are remembered)."""

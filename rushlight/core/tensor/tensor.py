@@ -6,6 +6,7 @@ This file holds what every tensor has whatever operators exist. Operators add th
 
 from __future__ import annotations
 
+import weakref
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -614,9 +615,10 @@ def show_memory(t: Tensor, array: Any, s: Storage) -> None:
     new, old = private_storage(s, version_of(t)), t._storage
     if old is not None:
         new.stamp, new.writes, new.former = old.stamp, old.writes, content_of(old)
+        new.former_record = weakref.ref(old)
     t._array, t._storage = array, new
     if type(t._edge) is Leaf:
-        t._edge.shape, t._edge.dtype = array.shape, array.dtype
+        t._edge = t._edge.shown(array)
     moves.note()
 
 

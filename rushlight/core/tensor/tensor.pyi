@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Union, overload
 import numpy
 from typing_extensions import Self, TypeIs
 
+import weakref as weakref
 from functools import cache as cache
 from types import ModuleType as ModuleType
 import numpy as np

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.dispatch.inplace import CopySlices
 from ...core.tensor.storage import Content
+from ...ops.nn.normalize import MOVES_STATISTICS
 from ..events import Backward
 from ..places import Place, is_in_custom_function, place_of
 from ..tape import Tape
@@ -58,6 +59,15 @@ def _changed(tape: Tape) -> tuple[Any, Content] | None:
             for one in value if type(value) is tuple else (value,):
                 storage = getattr(one, "_storage", None)
                 content = None if storage is None else storage.content
-                if content is not None and content.stamp > target.seq >= storage.stamp:  # type: ignore[union-attr]
+                is_later = content is not None and content.stamp > target.seq >= storage.stamp  # type: ignore[union-attr]
+                if is_later and not _is_its_own(target, content):
                     return target, content
     return None
+
+
+def _is_its_own(node: Any, content: Any) -> bool:
+    """Whether a batch norm in training has moved the running statistics, which its backward does not read."""
+    if node.op is None or node.op.name != "native_batch_norm" or content.writer != MOVES_STATISTICS:
+        return False
+    names = type(node).saved_names
+    return "training" in names and node.saved[names.index("training")] is True

@@ -15,6 +15,7 @@ from rushlight.core.tensor.dtype import float32, float64
 from rushlight.core.tensor.tensor import Tensor
 
 from .block_mask import (
+    _DEFAULT_SPARSE_BLOCK_SIZE,  # noqa: F401  (programs read it here)
     _LARGE_SPARSE_BLOCK_SIZE,
     BlockMask,
     _sliced_mask_mod_error,

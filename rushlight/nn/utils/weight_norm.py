@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from rushlight.core.tensor.node import shown_as
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter
+from rushlight.ops.nn.normalize import weight_norm_interface
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
@@ -38,10 +38,10 @@ class WeightNorm:
 
 
 def normalised(direction: Tensor, length: Tensor, dim: int) -> Tensor:
-    """`direction` scaled to the norms `length` over all dimensions but `dim`, under the name of torch's fused operator."""
-    weight = direction * (length / _norm_except(direction, dim))
-    fused = dim in (0, direction.dim() - 1)
-    return shown_as(weight, "WeightNormInterfaceBackward0") if fused else weight
+    """`direction` scaled to the norms `length` over all dimensions but `dim`; for the first and the last torch fuses it."""
+    if dim in (0, direction.dim() - 1):
+        return weight_norm_interface(direction, length, dim)
+    return direction * (length / norm_except_dim(direction, 2, dim))
 
 
 def _norm_except(weight: Tensor, dim: int) -> Tensor:
@@ -65,7 +65,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
 
 def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     """g v / |v|, the norm being that of `norm_except_dim`."""
-    return v * (g / norm_except_dim(v, 2, dim))
+    return normalised(v.contiguous(), g.contiguous(), dim)
 
 
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:

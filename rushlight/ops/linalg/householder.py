@@ -97,43 +97,37 @@ def householder_product(A, tau, /):
 
 
 @householder_product.vjp
-def _(g, A, tau):
-    m, n = A.shape[-2:]
-    start = eye(m, n, dtype=A.dtype, device=A.device).expand(*A.shape[:-2], m, n)
-    g_a, g_tau, _ = _reflect_backward(g, A, tau, start, False)
-    return g_a, g_tau
+def _(g, A, tau, out):
+    return _reflections_backward(g, A, tau, out, False)
 
 
-def _vectors(A, k):
-    """The reflections' vectors as columns: zeros above the diagonal, ones on it. Shape: (*, m, k)"""
-    return A.narrow(-1, 0, k).tril(-1) + eye(A.shape[-2], k, dtype=A.dtype, device=A.device)
+def _reflections_backward(g, A, tau, out, adjoint):
+    """The gradients of A and tau for `out` = H_1 ... H_k x, or its adjoint's product with x, from what torch reads.
 
-
-def _reflect_backward(g, A, tau, x, adjoint):
-    """The gradients of A, tau and x in Q x (or Q^H x)."""
-    k = tau.shape[-1]
-    vectors = _vectors(A, k)
+    With K_i = (what follows H_i) x g^H (what precedes it), d out = tr(K_i dH_i), and K_i comes from K_(i-1) by the inverse of
+    H_i, a reflection, too, from the left and by H_(i-1) from the right. K_0 = out g^H.
+    """
+    k, m = tau.shape[-1], A.shape[-2]
+    if not k or not A.numel():
+        return A * 0, tau * 0
+    vectors = A.narrow(-1, 0, k).tril(-1) + eye(m, k, dtype=A.dtype, device=A.device)
     factors = tau.conj_physical() if adjoint and tau.is_complex() else tau
-    order = list(range(k)) if adjoint else list(reversed(range(k)))  # as they are applied to x
-    parts = [(vectors.narrow(-1, i, 1), factors.narrow(-1, i, 1).unsqueeze(-1)) for i in order]
-    inputs = []
-    for v, t in parts:
-        inputs.append(x)
-        x = x - t * (v @ (v.mH @ x))
-    g_vectors, g_factors = [None] * k, [None] * k
-    for i, (v, t), x in reversed(list(zip(order, parts, inputs, strict=True))):
-        along_x, along_g = v.mH @ x, v.mH @ g
-        g_factors[i] = -(along_x.conj_physical() * along_g).sum(-1).squeeze(-1)
-        g_vectors[i] = (-(t.conj_physical() * (g @ along_x.mH)) - t * (x @ along_g.mH)).squeeze(-1)
-        g = g - t.conj_physical() * (v @ along_g)
-    if not k:
-        return A * 0, tau * 0, g
-    g_v = stack(g_vectors, -1).tril(-1)
-    g_tau = stack(g_factors, -1)
-    rest = A.shape[-1] - k
-    if rest:
-        g_v = cat([g_v, g_v.new_zeros((*g_v.shape[:-1], rest))], -1)
-    return g_v, g_tau.conj_physical() if adjoint and tau.is_complex() else g_tau, g
+    inverse = factors / (factors * (vectors.abs() ** 2).sum(-2) - 1)
+    product = out @ g.mH
+    g_vectors, g_factors = [], []
+    for i in reversed(range(k)) if adjoint else range(k):
+        v, t, s = vectors.narrow(-1, i, 1), *(x.narrow(-1, i, 1).unsqueeze(-1) for x in (factors, inverse))
+        product = product - s * (v @ (v.mH @ product))
+        row, column = v.mH @ product, product @ v
+        g_vectors.append((-(t.conj_physical() * row.mH) - t * column).squeeze(-1))
+        g_factors.append(-(row @ v).conj_physical().squeeze(-1).squeeze(-1))
+        product = product - t * (column @ v.mH)
+    if adjoint:
+        g_vectors, g_factors = g_vectors[::-1], g_factors[::-1]
+    g_a, g_tau = stack(g_vectors, -1).tril(-1), stack(g_factors, -1)
+    if A.shape[-1] > k:
+        g_a = cat([g_a, g_a.new_zeros((*g_a.shape[:-1], A.shape[-1] - k))], -1)
+    return g_a, g_tau.conj_physical() if adjoint and tau.is_complex() else g_tau
 
 
 @composite(method=True, out=True)
@@ -160,10 +154,11 @@ def _ormqr(input, tau, other, /, transpose):
 
 
 @_ormqr.vjp
-def _(g, input, tau, other, transpose):
-    if not input.numel() or not tau.numel():
-        return None, None, _ormqr(input, tau, g, not transpose)
-    return _reflect_backward(g, input, tau, other, transpose)
+def _(g, input, tau, out, transpose, needs):
+    g_other = _ormqr(input, tau, g, not transpose) if needs[2] else None
+    if not (needs[0] or needs[1]) or not input.numel() or not tau.numel():
+        return None, None, g_other
+    return *_reflections_backward(g, input, tau, out, transpose), g_other
 
 
 @composite(method=True, out=True)

@@ -14,7 +14,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
-from ..pointwise.checks import lies_within, lowest
+from ..pointwise.checks import lies_within, lowest, refuse_history
 
 
 def _check_targets(input: np.ndarray, target: np.ndarray) -> None:
@@ -164,6 +164,7 @@ def nll_loss(input, target, weight=None, ignore_index=-100, reduction="mean"):
 
 def _picked(logp: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str) -> Tensor:
     n = logp._array.ndim
+    refuse_history("nll_loss_forward" if n < 3 else "nll_loss2d_forward", weight=weight)
     if n < 3:
         return _nll_loss(logp, target, weight, ignore_index, reduction)
     loss = _nll_loss2d(logp, target, weight, ignore_index, reduction)

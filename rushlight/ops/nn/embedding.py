@@ -149,6 +149,23 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 # ---------------------------------------------------------------------------------------------- bags
 
 
+@primitive(public=False, name="embedding_weighted")
+def _weighted_rows(weight, input, per_sample_weights, /, padding_idx, scale_grad_by_freq):
+    rows = _embedding.record.reference(weight, input, padding_idx, scale_grad_by_freq)
+    return rows * per_sample_weights[:, None]
+
+
+@_weighted_rows.vjp("weight")
+def _(g, weight_shape, input, per_sample_weights, padding_idx, scale_grad_by_freq):
+    g = g * per_sample_weights.unsqueeze(1)
+    return _embedding_backward(g, input, weight_shape, padding_idx, scale_grad_by_freq)
+
+
+@_weighted_rows.vjp("per_sample_weights")
+def _(g, weight, input):
+    return (g * _embedding(weight, input, -1, False)).sum(1)
+
+
 @composite(functional=True)
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
                   per_sample_weights=None, include_last_offset=False, padding_idx=None):  # fmt: skip
@@ -212,11 +229,15 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if max_norm is None:
         _check_indices(flat._array, 1, "embedding_bag")
     try:
-        rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+        if weights is None or sparse:
+            rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+            rows = rows if weights is None else rows * weights.unsqueeze(1)
+        else:
+            if max_norm is not None and not weight.is_meta:
+                renormalise(weight, flat, max_norm, norm_type)
+            rows = _weighted_rows(weight, flat, weights, _row(padding_idx, weight._array.shape[0]), scale_grad_by_freq)
     except IndexError as error:
         raise _outside(flat, weight) or error from None
-    if weights is not None:
-        rows = rows * weights.unsqueeze(1)
     if input._array.ndim == 2 and padding_idx is None and shape[1]:
         return shown_as(_bags_of_one_size(rows.view(*shape, rows.size(1)), mode), "EmbeddingBagBackward0")
     padding = -1 if padding_idx is None else padding_idx % weight._array.shape[0]

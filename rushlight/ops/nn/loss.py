@@ -15,7 +15,7 @@ from ...core.tensor.node import shown_as
 from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor, constant, type_word
 from ..pointwise.building_blocks import MANY, in_order_of, zero_where
-from ..pointwise.checks import extremes, not_implemented
+from ..pointwise.checks import extremes, not_implemented, refuse_history
 from .smooth import _log_sigmoid
 
 
@@ -247,6 +247,7 @@ def _(g, input, target, weight, reduction):
 @composite()
 def binary_cross_entropy(input, target, weight=None, reduction="mean"):
     """-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100. Shape: (*), (*) -> ()."""
+    refuse_history("binary_cross_entropy", weight=weight)
     return _binary_cross_entropy(input, target, weight, reduction)
 
 
@@ -290,6 +291,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None
     tensor([0.6931, 0.1269])
     """
     reduction = _reduction(reduction)
+    refuse_history("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     if target.dtype is dtypes.bool_:
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
@@ -321,22 +323,22 @@ for _name, _rule in _bce_logits.record.rules.items():
     _bce_logits_of_two_types.vjp(_name)(_rule)
 
 
-@primitive(promote="same")
-def soft_margin_loss(input, target, /, reduction="mean"):
-    """log(1 + exp(-target input)) for targets of 1 and -1."""
+@primitive(name="soft_margin_loss", public=False, promote="same")
+def _soft_margin_loss(input, target, /, reduction):
     return _reduced(np.log1p(np.exp(-target * input)), reduction, input, target)
 
 
-@soft_margin_loss.vjp("input")
+@_soft_margin_loss.vjp("input")
 def _(g, input, target, reduction):
     slope = -target * (-target * input).sigmoid()
     return slope * _share(g, slope, reduction)
 
 
-@soft_margin_loss.vjp("target")
-def _(g, input, target, reduction):
-    slope = -input * (-target * input).sigmoid()
-    return slope * _share(g, slope, reduction)
+@composite()
+def soft_margin_loss(input, target, reduction="mean"):
+    """log(1 + exp(-target input)) for targets of 1 and -1."""
+    refuse_history("soft_margin_loss", target=target)
+    return _soft_margin_loss(input, target, reduction)
 
 
 # ---------------------------------------------------------------------------------------------- margins and pairs
@@ -449,7 +451,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     tensor([0.7071])
     """
     shape = broadcast_shapes(x1._array.shape, x2._array.shape)
-    x1, x2 = x1.expand(shape), x2.expand(shape)
+    x1, x2 = (t if t._array.shape == shape else t.expand(shape) for t in (x1, x2))  # else a view: see `Op.keeps`
     kind = dtypes.promote_types(x1.dtype, x2.dtype)
     if not kind.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {type_word(kind)}")
@@ -479,6 +481,7 @@ def pdist(input, p=2.0):
 @composite()
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="mean"):
     """sum over i != target of max(0, margin - x[target] + x[i])^p / C. Shape: (N, C), (N) -> () or (N)."""
+    refuse_history("multi_margin_loss", weight=weight)
     x = input if input._array.ndim == 2 else input.reshape(1, -1)
     t = target.reshape(-1)
     if x._array.shape[0] != t._array.shape[0] or target._array.ndim > 1:

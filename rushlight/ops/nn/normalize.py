@@ -19,7 +19,7 @@ from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.storage import storage_of
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import add_reduce, in_single
-from ..pointwise.checks import not_implemented
+from ..pointwise.checks import not_implemented, refuse_history, still_of_type
 
 
 def _wide(a: np.ndarray) -> np.ndarray:
@@ -158,6 +158,7 @@ def _check_parameters(
 
 @_layer_norm.vjp
 def _(g, input, weight, mean, rstd, normalized_shape, eps, needs):
+    still_of_type(g, input, weight)
     if not thread.state.grad:
         return _wanted(_layer_norm_backward(g, input, mean, rstd, weight, normalized_shape, eps), needs)
     k, n = len(normalized_shape), input._array.ndim
@@ -290,6 +291,7 @@ def _(g, input, weight, running_mean, running_var, out1, out2, training, eps, ne
     n = input._array.ndim
     if n < 2:
         return g, None, None, None, None
+    still_of_type(g, input, weight, words="mixed dtype (CPU): expect parameter to have scalar type of {}")
     if not training:  # as they are now
         channels = (1, -1) + (1,) * (n - 2)
         out1 = in_single(running_mean.detach()).reshape(channels)
@@ -328,6 +330,9 @@ def _batch_norm_backward(grad, input, mean, rstd, weight=None, /, training=True)
     return xhat, gw, gb
 
 
+MOVES_STATISTICS = "batch_norm(training=True)"  # who writes the running statistics
+
+
 def _update(running: Tensor, new: Tensor, momentum: float) -> None:
     """running moves towards new by the share `momentum`; a listener sees it as operators.
 
@@ -340,7 +345,7 @@ def _update(running: Tensor, new: Tensor, momentum: float) -> None:
             running.mul_(1 - momentum).add_(new.reshape(a.shape) * momentum)
         emit_event("unseen", running, s.version - before[0])
         s.version, s.stamp, s.writes = before
-        s.wrote_unseen("batch_norm(training=True)")
+        s.wrote_unseen(MOVES_STATISTICS)
         return
     if isinstance(new._array, Placeholder) and not isinstance(a, Placeholder):
         raise RuntimeError(
@@ -350,7 +355,7 @@ def _update(running: Tensor, new: Tensor, momentum: float) -> None:
         )
     kind = a.dtype.type
     a[...] = a * kind(1 - momentum) + new._array.reshape(a.shape) * kind(momentum)
-    s.wrote_unseen("batch_norm(training=True)")
+    s.wrote_unseen(MOVES_STATISTICS)
 
 
 @composite()
@@ -386,7 +391,9 @@ def normalise_batch(
     if not training and (running_mean is None or running_var is None):
         name = "running_mean" if running_mean is None else "running_var"
         raise RuntimeError(f"{name} must be defined in evaluation mode")
-    used = (None, None) if training else (running_mean, running_var)
+    refuse_history("native_batch_norm", running_mean=running_mean, running_var=running_var)
+    saves = not training or thread.state.level == 1  # in training only for torch's error of a write before backward
+    used = (running_mean, running_var) if saves else (None, None)
     if training and running_mean is not None and running_mean.numel() != input._array.shape[1]:
         raise RuntimeError(f"running_mean should contain {input._array.shape[1]} elements not {running_mean.numel()}")
     running = (running_mean, running_var) if training else (None, None)
@@ -450,6 +457,7 @@ def _group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-5):
 
 @_group_norm.vjp
 def _(g, input, weight, mean, rstd, num_groups, eps, needs):
+    still_of_type(g, input, weight)
     if not thread.state.grad:
         return _wanted(_group_norm_backward(g, input, mean, rstd, weight, num_groups), needs)
     shape = input._array.shape
@@ -552,3 +560,26 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     windows = padded.unfold(2, size, 1)  # a view: (N, 1, C, rest, size)
     mean = (windows.sum(-1) / size if input.is_floating_point() else windows.sum(-1) // size).reshape(shape)
     return input / (mean * alpha + k) ** beta
+
+
+# ---------------------------------------------------------------------------------------------- weights
+
+
+def _others(ndim: int, dim: int) -> tuple[int, ...]:
+    return tuple(d for d in range(ndim) if d != dim)
+
+
+@primitive(name="_weight_norm_interface", public=False, extras=("norms",), node="WeightNormInterfaceBackward0")
+def weight_norm_interface(v, length, /, dim):
+    """length v / |v|. Shape: (*), length with size 1 but for `dim` -> (*)"""
+    norms = np.sqrt(add_reduce(v * v, _others(v.ndim, dim), None, None, True))
+    return v * (length / norms), norms
+
+
+@weight_norm_interface.vjp
+def _(g, v, length, norms, dim):
+    others = _others(v.ndim, dim)
+    if thread.state.grad:  # the saved norms have no history
+        norms = (v * v).sum(others, True).sqrt() if others else v.abs()
+    along = (g * v).sum(others, True) if others else g * v
+    return length / norms * (g - v * (along / (norms * norms))), along / norms

@@ -252,7 +252,7 @@ def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     return result if out is None else write_out("softplus", (input,), result, out)
 
 
-@primitive(public=False, name="log_sigmoid", jit_min_elements=SOME, node="LogSigmoidBackward0")
+@primitive(public=False, name="log_sigmoid", jit_min_elements=SOME, node="LogSigmoidBackward0", keeps={"input": None})
 def _log_sigmoid(input, /):
     floats_only(input, "log_sigmoid_cpu")
     return dense(_log_sigmoid_of(input))
@@ -265,7 +265,7 @@ def _log_sigmoid_of(x):
 
 
 @_log_sigmoid.vjp
-def _(g, input):
+def _(g, input):  # torch keeps exp(-|input|) and reads the input's sign only, as `keeps` does
     if input.dtype.itemsize > 2:
         return g * (-input).sigmoid()
     z = in_single((-input.abs()).exp())  # rounded to the input's type, as what torch keeps

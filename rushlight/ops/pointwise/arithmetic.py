@@ -8,6 +8,7 @@ are the inputs and `out` is the result. Here is arithmetic; functions of one ele
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from ...core.dispatch.op import SCALAR_ROW, binary, composite, primitive, unary
 from ...core.dispatch.scalars import exact, number_as
 from ...core.dispatch.slow_path import common_type, write_out
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.node import shown_as
+from ...core.tensor.node import shown_as, written_as
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.tensor import Tensor, constant
 from .building_blocks import F32, F64, conjugate, in_order_of, widened, zero_rule
@@ -352,9 +353,19 @@ _div_trunc = binary(
 _ROUNDED = {"floor": _div_floor, "trunc": _div_trunc}
 
 
+class _NotGiven:
+    """The default of `rounding_mode`, which reads as None: torch has another operator where None is given."""
+
+    def __repr__(self):
+        return "None"
+
+
+_NOT_GIVEN = _NotGiven()
+
+
 def _rounded(rounding_mode):
     if rounding_mode is None:
-        return _div
+        return lambda *args, **kwargs: shown_as(_div(*args, **kwargs), "DivBackward2")
     if rounding_mode not in _ROUNDED:
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
@@ -363,7 +374,7 @@ def _rounded(rounding_mode):
 
 
 @composite(method=True, aliases=("divide",))
-def div(input, other, *, rounding_mode=None, out=None):
+def div(input, other, *, rounding_mode: Any = _NOT_GIVEN, out=None):
     """input / other of each pair of elements.
 
     Args:
@@ -383,7 +394,7 @@ def div(input, other, *, rounding_mode=None, out=None):
     >>> div(tensor([7, -7]), 2, rounding_mode="floor")
     tensor([ 3, -4])
     """
-    f = _div if rounding_mode is None else _rounded(rounding_mode)
+    f = _div if rounding_mode is _NOT_GIVEN else _rounded(rounding_mode)
     return f(input, other) if out is None else f(input, other, out=out)
 
 
@@ -409,10 +420,12 @@ _plain_div_ = Tensor.div_
 
 
 @composite(name="div_", method=True, function=False, aliases=("divide_",))
-def div_(self, other, *, rounding_mode=None):
+def div_(self, other, *, rounding_mode: Any = _NOT_GIVEN):
     """self /= other, in place."""
-    if rounding_mode is None:
+    if rounding_mode is _NOT_GIVEN:
         return _plain_div_(self, other)
+    if rounding_mode is None:
+        return written_as(_plain_div_(self, other), _div.record, "DivBackward2")
     return write(_rounded(rounding_mode).record, self, (other,), ())
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from ...core.dispatch.inplace import write
 from ...core.dispatch.op import OPS, binary, composite, primitive, unary
 from ...core.dispatch.return_types import named
 from ...core.dispatch.scalars import number_as
 from ...core.dispatch.slow_path import write_out
-from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor, constant
-from .building_blocks import F32, for_types, of_arrays, zeros_of
+from .building_blocks import F32, conjugate, for_types, of_arrays, zeros_of
 from .checks import not_implemented, tensors_only
 from .choice import where
 
@@ -227,14 +229,30 @@ tensors_only(copysign, 0)
 tensors_only(nextafter, 0, 1)
 
 
-@primitive(name="ldexp_of_integers", public=False, node="LdexpBackward0")
-def _ldexp(input, other, /):
+def _times_power(input, other, /):
     return input * np.power(input.dtype.type(2), other.astype(input.dtype))
 
 
-@_ldexp.vjp("input")
+_ldexp_of_integers = primitive(name="ldexp_of_integers", public=False, node="LdexpBackward0")(_times_power)
+_ldexp_of_floats = primitive(name="ldexp", public=False, node="LdexpBackward0", promote="float")(_times_power)
+
+
+@_ldexp_of_integers.vjp("input")
+@_ldexp_of_floats.vjp("input")
 def _(g, other):
-    return g * OPS["pow"](2, other)  # a power of integers, which overflows in torch
+    return g * conjugate(OPS["pow"](2, other))  # of integers a power of integers, which overflows in torch
+
+
+@_ldexp_of_floats.vjp("other")
+def _(g, out):
+    return g * conjugate(out) * math.log(2)
+
+
+def _ldexp(input, other):
+    if not isinstance(other, Tensor):
+        raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    by_integers = other.dtype.category < 2 and input.dtype.is_floating_point
+    return _ldexp_of_integers if by_integers else _ldexp_of_floats
 
 
 @composite(method=True)
@@ -252,19 +270,14 @@ def ldexp(input, other, *, out=None):
     >>> ldexp(tensor([1.0, 3.0]), tensor([4, -1]))
     tensor([16.0000,  1.5000])
     """
-    if not isinstance(other, Tensor):
-        raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    if other.dtype.category < 2 and input.dtype.is_floating_point:
-        result = _ldexp(input, other)
-    else:
-        result = shown_as(input * OPS["pow"](2.0, other), "LdexpBackward0")
+    result = _ldexp(input, other)(input, other)
     return result if out is None else write_out("ldexp", (input, other), result, out)
 
 
 @composite(method=True, function=False)
 def ldexp_(self, other):
     """In-place form of `ldexp`."""
-    return self.mul_(OPS["pow"](2.0, other))
+    return write(_ldexp(self, other).record, self, (other,), ())
 
 
 @primitive(

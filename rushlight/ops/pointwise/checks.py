@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.dispatch.mode import is_grad_enabled
 from ...core.dispatch.slow_path import are_operands
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, type_word
@@ -38,8 +39,17 @@ def guard(op, check, *, operators=True):
 
         return call
 
+    def guarded_out(careful):
+        def call(record, tensors, metadata, out):
+            if are_operands(tensors):
+                check(tensors)
+            return careful(record, tensors, metadata, out)
+
+        return call
+
     op.record.checks.append(check)
     scope = op.record.complete_scope()
+    scope["slow_out"] = guarded_out(scope["slow_out"])
     for name in ("slow_call", "slow_operator") if operators else ("slow_call",):
         scope[name] = guarded(scope[name])
 
@@ -95,3 +105,21 @@ def refuse(word: str, d: np.dtype, kinds: str) -> None:
 def not_implemented(word: str, d) -> NotImplementedError:
     """torch's error for an element type that a kernel does not have; `d` is NumPy's dtype."""
     return NotImplementedError(f"\"{word}\" not implemented for '{type_word(dtypes.from_numpy(d))}'")
+
+
+def refuse_history(function: str, **tensors: Tensor | None) -> None:
+    """Raise torch's error where one of the tensors, for which `function` has no derivative, requires grad."""
+    for name, t in tensors.items():
+        if t is not None and t._edge is not None and is_grad_enabled():
+            raise RuntimeError(
+                f"The function '{function}' is not differentiable with respect to argument '{name}'. This input cannot "
+                "have requires_grad True."
+            )
+
+
+def still_of_type(g: Tensor, *saved: Tensor | None, words: str = "expected scalar type {} but found {}") -> None:
+    """Raise torch's error in a gradient rule where `t.data = ...` has given a saved tensor another type than forward saw."""
+    d = g.dtype
+    for t in saved:
+        if t is not None and t.dtype is not d and not (d.itemsize == 2 and t.dtype is dtypes.float32):
+            raise RuntimeError(words.format(type_word(d), type_word(t.dtype)))

@@ -586,11 +586,20 @@ def _(g, out, x1, x2, p, needs):
     return part.sum(-2) if needs[0] else None, -part.sum(-3) if needs[1] else None
 
 
-def _euclidean_by_product(x1, x2):
+@primitive(name="_euclidean_dist", public=False, node="EuclideanDistBackward0")
+def _euclidean_by_product(x1, x2, /):
     """|a - b| from |a|^2 - 2 a.b + |b|^2: one matrix product, less exact for near points."""
-    squares = matmul(x1, x2.transpose(-2, -1)) * -2
-    squares = squares + x1.square().sum(-1, keepdim=True) + x2.square().sum(-1).unsqueeze(-2)
-    return squares.clamp_min(0).sqrt()
+    squares = np.matmul(x1, x2.swapaxes(-2, -1)) * x1.dtype.type(-2)
+    squares = squares + np.add.reduce(x1 * x1, -1)[..., None] + np.add.reduce(x2 * x2, -1)[..., None, :]
+    return np.sqrt(np.maximum(squares, squares.dtype.type(0)))
+
+
+@_euclidean_by_product.vjp
+def _(g, out, x1, x2, needs):
+    share = (g / out).masked_fill(out == 0, 0)
+    g1 = x1 * share.sum(-1, True) - matmul(share, x2) if needs[0] else None
+    g2 = x2 * share.sum(-2).unsqueeze(-1) - matmul(share.mT, x1) if needs[1] else None
+    return g1, g2
 
 
 @told_by_keyword
@@ -630,7 +639,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     if by_product is None:
         by_product = a.shape[-2] > 25 or b.shape[-2] > 25
     if p == 2 and by_product and a.shape[-1]:
-        return _euclidean_by_product(x1, x2)
+        d = _euclidean_by_product(x1, x2)
+        return d.view(d.shape)
     return _cdist(x1, x2, float(p))
 
 
@@ -667,7 +677,38 @@ def bilinear(input1, input2, weight, bias=None):
         raise RuntimeError(
             f"bilinear(): bias size does not match weight size: got {bias._array.shape[0]} but expected {w.shape[0]}"
         )
-    rows, (k, n, m) = int(np.prod(x.shape[:-1])), w.shape
-    left = mm(input1.reshape(rows, n), weight.permute(1, 0, 2).reshape(n, k * m)).view(rows, k, m)
-    r = bmm(left, input2.reshape(rows, m, 1)).view((*x.shape[:-1], k))
+    rows = int(np.prod(x.shape[:-1]))
+    r = _trilinear(_rows(input1, rows), weight, _rows(input2, rows))
+    r = r.view((*x.shape[:-1], w.shape[0]))
     return r if bias is None else r + bias
+
+
+def _rows(t, n):
+    """The tensor as n rows, of a matrix as well a view: see `Op.keeps`."""
+    a = t._array
+    return t.view(n, a.shape[-1]) if type(a) is np.ndarray and a.flags.c_contiguous else t.reshape(n, a.shape[-1])
+
+
+@primitive(name="_trilinear", public=False, node="TrilinearBackward0")
+def _trilinear(input1, weight, input2, /):
+    """x1^T W[k] x2 of each row. Shape: (rows, n), (k, n, m), (rows, m) -> (rows, k)"""
+    k, n, m = weight.shape
+    left = np.matmul(input1, weight.transpose(1, 0, 2).reshape(n, k * m)).reshape(-1, k, m)
+    return np.matmul(left, input2[:, :, None])[:, :, 0]
+
+
+@_trilinear.vjp
+def _(g, input1, weight, input2, needs):
+    k, n, m = weight.shape
+    rows = g.shape[0]
+    g1 = g2 = g_weight = None
+    if needs[0]:
+        right = mm(input2, weight.permute(2, 0, 1).reshape(m, k * n)).view(rows, k, n)
+        g1 = (right * g.unsqueeze(2)).sum(1)
+    if needs[1]:
+        pairs = input1.unsqueeze(2) * input2.unsqueeze(1)
+        g_weight = mm(g.t(), pairs.reshape(rows, n * m)).view(k, n, m)
+    if needs[2]:
+        left = mm(input1, weight.permute(1, 0, 2).reshape(n, k * m)).view(rows, k, m)
+        g2 = (left * g.unsqueeze(2)).sum(1)
+    return g1, g_weight, g2

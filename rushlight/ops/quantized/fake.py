@@ -15,7 +15,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.building_blocks import widened
-from ..pointwise.checks import not_implemented
+from ..pointwise.checks import not_implemented, refuse_history
 
 __all__ = ["fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"]
 
@@ -99,12 +99,8 @@ def fake_quantize_per_tensor_affine(
     >>> fake_quantize_per_tensor_affine(tensor([-9.0, 0.26, 9.0]), 0.1, 0, -10, 10)
     tensor([-1.0000,  0.3000,  1.0000])
     """
-    for value, name in ((scale, "scale"), (zero_point, "zero_point")):
-        if isinstance(value, Tensor) and value.requires_grad:
-            raise RuntimeError(
-                "The function '_fake_quantize_per_tensor_affine_cachemask_tensor_qparams' is not differentiable with "
-                f"respect to argument '{name}'. This input cannot have requires_grad True."
-            )
+    given = {name: t for name, t in (("scale", scale), ("zero_point", zero_point)) if isinstance(t, Tensor)}
+    refuse_history("_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", **given)
     scale, zero_point = (v.item() if isinstance(v, Tensor) else v for v in (scale, zero_point))
     zero_point = int(zero_point)
     _check(input, zero_point, quant_min, quant_max)
@@ -131,6 +127,7 @@ def fake_quantize_per_channel_affine(
         raise RuntimeError(f"Scale must be Float or BFloat16, found {type_word(scale.dtype)}")
     if zero_point.dtype not in (dtypes.int32, dtypes.float32, dtypes.float16):
         raise RuntimeError(f"Zero-point must be Int32, Float or Half, found {type_word(zero_point.dtype)}")
+    refuse_history("fake_quantize_per_channel_affine_cachemask", scale=scale, zero_point=zero_point)
     axis = wrap_dim(axis, input.dim())
     if not scale.shape == zero_point.shape == input.shape[axis : axis + 1]:
         raise RuntimeError("dimensions of scale and zero-point are not consistent with input tensor")

@@ -191,7 +191,7 @@ _AVERAGES = (
     "upsample_bilinear2d",
 )  # fmt: skip
 _RULES: dict[str, Any] = {
-    **dict.fromkeys(_MOVES, _moved),
+    **dict.fromkeys((*_MOVES, "_unsafe_view"), _moved),
     **dict.fromkeys(_ORDERS, _ordered),
     **dict.fromkeys(_FUNCTIONS, _pointwise),
     **dict.fromkeys(_OF_ALL, _of_values),

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import primitive
-from ..pointwise.checks import word
+from ..pointwise.checks import still_of_type, word
 from ..product.matmul import F32, F64, gram, mm
 from . import gradients as recorded
 
@@ -234,6 +234,7 @@ def _lstm_rule(
     g, input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, weight_hr, out3, out4, out5, out6, batch_sizes, reverse,
     needs,
 ):  # fmt: skip
+    still_of_type(next(x for x in g if x is not None), input, weight_ih, weight_hh)
     if thread.state.grad:
         parameters = (weight_ih, weight_hh, bias_ih, bias_hh, weight_hr)
         return _recorded(recorded.LSTM, g, input, (h0, c0), parameters, batch_sizes, reverse, needs)

@@ -18,7 +18,6 @@ from ...core.dispatch.slow_path import write_out
 from ...core.dispatch.torch_function import told_by_keyword
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
-from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim, wrap_dims
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.building_blocks import (
@@ -646,9 +645,12 @@ def vector_norm(input, /, ord, dim, keepdim, dtype):
 
 @vector_norm.vjp
 def _(g, input, out, ord, dim, keepdim, dtype):
+    return norm_gradient(g, input if dtype is None else input.to(dtype), out, ord, dim, keepdim)
+
+
+def norm_gradient(g, x, out, ord, dim, keepdim):
     if ord == 0:
         return None  # torch counts as if nothing depended on the elements
-    x = input if dtype is None else input.to(dtype)
     if not keepdim and x.ndim:
         g, out = keep_dims(g, dim, x.ndim), keep_dims(out, dim, x.ndim)
     if ord == 1:
@@ -716,7 +718,18 @@ def dist(input, other, p=2):
     """
     if not isinstance(other, Tensor):
         raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    return shown_as(vector_norm(input - other, float(p), None, False, None), "DistBackward0")
+    return _dist(input, other, float(p))
+
+
+@primitive(name="dist", public=False, promote="same")
+def _dist(input, other, /, p):
+    return vector_norm.record.reference(np.subtract(input, other), p, None, False, None)
+
+
+@_dist.vjp
+def _(g, input, other, out, p):
+    part = norm_gradient(g, input - other, out, p, None, False)
+    return part, None if part is None else -part
 
 
 # ---------------------------------------------------------------------------------------------- logsumexp

@@ -366,7 +366,7 @@ def fill_(self, value):
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
             )
-        source, value = (value,), value._array
+        source, value = (value,), value._array.copy() if value._storage is self._storage else value._array
     elif isinstance(value, NUMBERS):
         value = exact(value, self._array.dtype)
     else:

@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
-from ...core.dispatch.op import composite
-from .slicing import slice_
+import numpy as np
+
+from ...core.dispatch.mode import no_grad, thread
+from ...core.dispatch.op import composite, primitive
+from .slicing import diagonal, select, slice_
 
 
-def _embedding(name: str, view: Any, doc: str) -> None:
-    def f(input, src, *args, **kwargs):
-        out = input.clone()
-        part = view(out, *args, **kwargs)
-        if part._array.shape != src._array.shape:
-            raise RuntimeError(
-                f"{name}: expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}"
-            )
-        part.copy_(src)
+def _embedding(name: str, view: Any, part: Any, doc: str) -> None:
+    """`name`: the first operand with the second in the place of `view(first, *options)`; part: `view` of raw arrays."""
+
+    def replaced(input, src, /, options):
+        out = np.array(input, order="K")
+        part(out, *options)[...] = src
         return out
+
+    operator = primitive(name=name, public=False, promote=None)(replaced)
+    operator.vjp("input")(lambda g, src_shape, options: operator(g, g.new_zeros(src_shape), options))
+    operator.vjp("src")(lambda g, options: view(g, *options))
+
+    def f(input, src, *args, **kwargs):
+        with no_grad():
+            shown = view(input, *args, **kwargs)
+        if shown._array.shape != src._array.shape:
+            raise RuntimeError(
+                f"{name}: expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(shown.shape)}"
+            )
+        is_plain = type(input._array) is type(src._array) is np.ndarray and input.dtype is src.dtype
+        if is_plain and thread.state.level == 1 and (input._edge is not None or src._edge is not None):
+            return operator(input, src, arguments_of(args, kwargs))
+        out = input.clone()
+        view(out, *args, **kwargs).copy_(src)
+        return out
+
+    signature = inspect.signature(view)
+
+    def arguments_of(args, kwargs):
+        bound = signature.bind(None, *args, **kwargs)
+        bound.apply_defaults()
+        return tuple(bound.args[1:])
 
     f.__name__, f.__doc__ = name, doc
     composite(method=True, out=True)(f)
@@ -26,6 +52,7 @@ def _embedding(name: str, view: Any, doc: str) -> None:
 _embedding(
     "select_scatter",
     lambda t, dim, index: t.select(dim, index),
+    lambda a, dim, index: select.record.reference(a, dim, index),
     """The input with `src` at `index` of `dim`.
 
     Args:
@@ -42,6 +69,7 @@ _embedding(
 _embedding(
     "diagonal_scatter",
     lambda t, offset=0, dim1=0, dim2=1: t.diagonal(offset, dim1, dim2),
+    lambda a, offset, dim1, dim2: diagonal.record.reference(a, offset, dim1, dim2),
     """The input with `src` on its diagonal.
 
     Args:
@@ -58,6 +86,7 @@ _embedding(
 _embedding(
     "slice_scatter",
     lambda t, dim=0, start=None, end=None, step=1: slice_(t, dim, start, end, step),
+    lambda a, dim, start, end, step: slice_.record.reference(a, dim, start, end, step),
     """The input with `src` at start, start + step, ... below end of `dim`.
 
     Args:

@@ -10,10 +10,10 @@ from ...core.device.buffer import outline_of
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.overlap import is_expanded, out_of_order, shares_places
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant, type_word
-from ..pointwise.building_blocks import shared_order
+from ..pointwise.building_blocks import conjugate, dense, shared_order
+from ..reduce.reduction import norm_gradient, vector_norm
 
 
 @composite()
@@ -211,11 +211,23 @@ def renorm(input, p, dim, maxnorm):
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     d = wrap_dim(dim, input._array.ndim)
-    others = [k for k in range(input._array.ndim) if k != d]
-    where, norm = OPS["where"], OPS["norm"]
-    above = norm(input.detach(), p, others, keepdim=True) > maxnorm  # what stays as it is has a gradient of 1, NaN too
-    norms = norm(where(above, input, OPS["ones_like"](input)), p, others, keepdim=True)
-    return shown_as(where(above, input * (maxnorm / (norms + 1e-7)), input).contiguous(), "RenormBackward0")
+    return _renorm(input, float(p), tuple(k for k in range(input._array.ndim) if k != d), maxnorm)
+
+
+@primitive(name="renorm", public=False)
+def _renorm(input, /, p, others, maxnorm):
+    norms = vector_norm.record.reference(input, p, others, True, None)
+    kind = norms.dtype.type
+    return dense(np.where(norms > kind(maxnorm), input * (np.reciprocal(norms + kind(1e-7)) * kind(maxnorm)), input))
+
+
+@_renorm.vjp
+def _(g, input, p, others, maxnorm):
+    norms = vector_norm(input, p, others, True, None)
+    along = (conjugate(input) * g).sum(others, True)
+    along = norm_gradient(along.real if along.is_complex() else along, input, norms, p, others, True)
+    scale = (norms + 1e-7).reciprocal()
+    return OPS["where"](norms > maxnorm, maxnorm * scale * (g - scale * along), g)
 
 
 @composite(method=True, function=False)

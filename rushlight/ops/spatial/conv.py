@@ -31,7 +31,7 @@ from ...core.tensor.placeholder import flags_of
 from ...core.tensor.tensor import Tensor, type_word
 from ...core.warn import warn
 from ..pointwise.building_blocks import conjugate
-from ..pointwise.checks import c_word_of
+from ..pointwise.checks import c_word_of, still_of_type
 from ..product.matmul import F32
 from ..shape.slicing import part
 
@@ -153,6 +153,7 @@ def convolution(input, weight, bias=None, /, stride=(1,), padding=(0,), dilation
 
 @convolution.vjp
 def _(g, input, weight, bias_shape, stride, padding, dilation, groups, needs):
+    still_of_type(g, input, weight)
     for_input, for_weight, for_bias = needs
     steps = (stride, padding, dilation, groups)
     input, weight = conjugate(input), conjugate(weight)

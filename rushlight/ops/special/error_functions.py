@@ -241,7 +241,7 @@ _ndtr_op = unary(
     >>> special.ndtr(tensor([0.0, 1.96]))
     tensor([0.5000, 0.9750])
     """,
-    method=False, inplace=False,
+    method=False, inplace=False, keeps={"x": None},
     **COMPUTE_BOUND,
 )  # fmt: skip
 _log_ndtr_op = unary(

@@ -13,9 +13,11 @@ from ...compile.hints import (
 )
 from ...compile.stance import set_stance
 from ...core.dispatch.mode import emit_event
+from ...nn.modules.compiled import OptimizedModule
 from . import config
 
 __all__ = [
+    "OptimizedModule",
     "allow_in_graph",
     "assume_constant_result",
     "config",

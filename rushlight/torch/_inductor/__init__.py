@@ -5,4 +5,8 @@ Scripts tune the generator's speed by `torch._inductor.config`; what they set th
 
 from . import config, utils
 
-__all__ = ["config", "utils"]
+__all__ = ["config", "cudagraph_mark_step_begin", "utils"]
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Tell graphs of CUDA that a step begins: there are none."""

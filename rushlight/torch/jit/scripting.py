@@ -72,6 +72,14 @@ def export(fn: _T) -> _T:
     return fn
 
 
+def _overload(func: _T) -> _T:
+    """The function itself: a declaration of one of several forms, of which the last definition runs."""
+    return func
+
+
+_overload_method = _overload
+
+
 def unused(fn: _T) -> _T:
     """The method itself."""
     return fn

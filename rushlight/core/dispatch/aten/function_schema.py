@@ -11,6 +11,7 @@ from .schemas import Parameter, Schema
 __all__ = ["AliasInfo", "Argument", "FunctionSchema", "schema_of_own"]
 
 _MARK = re.compile(r"Tensor\(([a-z])(!?)(?: -> \*)?\)(\S*) ?(\w*)")
+_LIST = re.compile(r"(\w+\??)\[\d*\]")
 _SHOWN_TYPES = {"Scalar": "number", "ScalarType": "int", "SymInt": "int", "MemoryFormat": "int", "Layout": "int"}
 
 
@@ -37,30 +38,43 @@ class Argument(NamedTuple):
 
 
 def _argument(p: Parameter, marks: dict[str, AliasInfo]) -> Argument:
-    kind, optional = p.type.rstrip("?"), p.type.endswith("?")
-    word = _SHOWN_TYPES.get(kind, kind)
+    kind, optional = p.type.removesuffix("?"), p.type.endswith("?")
+    element = _LIST.fullmatch(kind)
+    word = f"List[{_shown(element[1])}]" if element else _shown(kind)
     default = None if p.default is None else default_of(p)
     return Argument(p.name, f"Optional[{word}]" if optional else word, default, p.keyword, marks.get(p.name))
+
+
+def _shown(kind: str) -> str:
+    plain = kind.removesuffix("?")
+    word = _SHOWN_TYPES.get(plain, plain)
+    return word if plain == kind else f"Optional[{word}]"
 
 
 class FunctionSchema:
     """The schema of an overload: `name.overload(arguments) -> returns`."""
 
-    def __init__(self, schema: Schema):
-        self._text, overload = str(schema), schema.overload
-        self.name, self.overload_name = f"aten::{schema.name}", "" if overload == "default" else overload
+    def __init__(self, schema: Schema, namespace: str = "aten", text: str | None = None):
+        self._text, overload = str(schema) if text is None else text, schema.overload
+        self._head = f"{namespace}::" if namespace else ""
+        self.name, self.overload_name = f"{self._head}{schema.name}", "" if overload == "default" else overload
         given, _, results = self._text.rpartition(" -> ")
         marks = {name: AliasInfo(frozenset(mark), bool(write)) for mark, write, _, name in _MARK.findall(given)}
         self.arguments = [_argument(p, marks) for p in schema.parameters]
-        self.returns = [_result(text) for text in results.removeprefix("(").split(", ") if text.strip("()")]
+        self.returns = [_result(text) for text in _parts(results)]
         self.is_mutable = any(mark.is_write for mark in marks.values())
         shared = {mark for a in marks.values() if not a.is_write for mark in a.before_set}
         self.is_view = any(r.alias_info is not None and r.alias_info.before_set & shared for r in self.returns)
 
     def __str__(self) -> str:
-        return f"aten::{self._text}"
+        return f"{self._head}{self._text}"
 
     __repr__ = __str__
+
+
+def _parts(results: str) -> list[str]:
+    inside = results[1:-1] if results.startswith("(") and results.endswith(")") else results
+    return [text for text in inside.split(", ") if text]
 
 
 def _result(text: str) -> Argument:

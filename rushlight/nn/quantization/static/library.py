@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from ....core.dispatch.extension_points import operators_of_levels
+from ....core.tensor.tensor import Tensor
+from ....ops import quantized
 from ....ops.quantized import functions
 from ..products import PackedLinear, linear_dynamic
 from .products import PackedConv, conv, linear
@@ -44,14 +47,32 @@ def _unpack(packed: Any) -> Any:
     return packed.unpack()
 
 
+def _with_scalar(pair: Any, scalar: Any) -> Any:
+    """An operator of two tensors of levels, with the result's scale and zero point, or of one and a number."""
+
+    def run(qa: Any, qb: Any, *numbers: Any) -> Any:
+        if not numbers and not isinstance(qb, Tensor):
+            return scalar(qa, qb)
+        scale, zero_point = numbers
+        return pair(qa, qb, float(scale), int(zero_point))
+
+    run.__name__ = run.__qualname__ = pair.__name__
+    run.__module__ = quantized.__name__  # where pickles find it
+    return run
+
+
 OPERATORS: dict[str, Any] = {
     **{
         name: getattr(functions, name)
         for name in (
-            "add", "add_relu", "mul", "mul_relu", "matmul", "add_scalar", "add_scalar_relu", "mul_scalar", "mul_scalar_relu",
+            "matmul", "add_scalar", "add_scalar_relu", "mul_scalar", "mul_scalar_relu",
             "cat", "cat_relu", "relu6", "leaky_relu", "hardswish", "elu", "sigmoid", "tanh", "softmax", "prelu", "batch_norm",
             "batch_norm_relu", "layer_norm", "group_norm", "instance_norm",
         )
+    },
+    **{
+        name: _with_scalar(getattr(functions, name), getattr(functions, name.replace("add", "add_scalar").replace("mul", "mul_scalar")))
+        for name in ("add", "add_relu", "mul", "mul_relu")
     },
     "batch_norm2d": functions.batch_norm,
     "batch_norm3d": functions.batch_norm,
@@ -67,3 +88,5 @@ OPERATORS: dict[str, Any] = {
     **{f"conv{n}d_prepack": partial(_conv_prepack, dims=n) for n in (1, 2, 3)},
     **{f"conv{n}d_unpack": _unpack for n in (1, 2, 3)},
 }  # fmt: skip
+
+operators_of_levels.register(OPERATORS)

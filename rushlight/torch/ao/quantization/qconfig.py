@@ -16,6 +16,7 @@ from rushlight.nn.quantization.prepare import (
     get_default_qat_qconfig,
     get_default_qconfig,
 )
+from rushlight.nn.quantization.qconfig_mapping import default_quint8_weight_qconfig, default_reuse_input_qconfig
 
 __all__ = [
     "QConfig",
@@ -27,6 +28,8 @@ __all__ = [
     "default_qat_qconfig",
     "default_qat_qconfig_v2",
     "default_qconfig",
+    "default_quint8_weight_qconfig",
+    "default_reuse_input_qconfig",
     "default_weight_only_qconfig",
     "get_default_qat_qconfig",
     "get_default_qconfig",

@@ -194,7 +194,7 @@ def _scripted_class(kind: type) -> type:
     for name, f in own.items():
         if inspect.isfunction(f) and not name.startswith("__") and name != "forward":
             space[name] = _method_with_graph(f)
-    return type("RecursiveScriptModule", (kind, ScriptedModule), space)
+    return type("RecursiveScriptModule", (ScriptedModule,) if kind is Module else (kind, ScriptedModule), space)
 
 
 def _is_ours(kind: type) -> bool:

@@ -78,6 +78,9 @@ def current() -> Tracer | None:
     return getattr(_local, "tracer", None)
 
 
+_IN_PROGRAMS = {"_weight_norm_interface": "_weight_norm"}  # operators that torch traces as those that call them
+
+
 class Tracer:
     """Records one run. root: the module that runs, None for a function; names: of the classes of modules."""
 
@@ -209,7 +212,7 @@ class Tracer:
         writes = bool(tensors) and result is tensors[0]
         with self.off():
             overload, args, kwargs = as_aten(record, tensors, metadata, writes)
-            name = overload.overloadpacket.__name__
+            name = _IN_PROGRAMS.get(record.name) or overload.overloadpacket.__name__
             if name.startswith("_rushlight_") or any(
                 t is not None and not isinstance(t, Tensor) and not _is_number(t) for t in tensors
             ):

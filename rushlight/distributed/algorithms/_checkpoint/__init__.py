@@ -1,0 +1,1 @@
+"""Modules whose forward is run again for backward: `torch.distributed.algorithms._checkpoint`."""

@@ -1,0 +1,1 @@
+"""Quantization of traced models: `torch.ao.quantization.quantize_fx`."""

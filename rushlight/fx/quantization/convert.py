@@ -1,0 +1,242 @@
+"""`convert_fx`: the model that `prepare_fx` has made and data have passed, with levels in place of numbers."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+from ... import ops
+from ...core.tensor import dtype as dtypes
+from ...nn import modules as nn
+from ...nn.quantization import intrinsic as nni
+from ...nn.quantization.linear import Linear as DynamicLinear
+from ...nn.quantization.linear_relu import LinearReLU as DynamicLinearReLU
+from ...nn.quantization.mappings import DEFAULT_STATIC_QUANT_MODULE_MAPPINGS
+from ...nn.quantization.quantize import _DEPRECATED, get_default_dynamic_quant_module_mappings
+from ...nn.quantization.static.layers import Softmax
+from ...nn.quantization.static.library import OPERATORS
+from ...ops.quantized.tensor import quantize_per_tensor
+from ..graph_module import GraphModule
+from ..node import Node
+from .kinds import BINARY, FUNCTIONS, RELUS, kind_of, own_kind
+
+__all__ = ["convert_fx"]
+
+
+def convert_fx(
+    graph_module: GraphModule, convert_custom_config: Any = None, _remove_qconfig: bool = True, qconfig_mapping: Any = None,
+    backend_config: Any = None, keep_original_weights: bool = False,
+) -> GraphModule:  # fmt: skip
+    """A copy of an observed model whose layers and operators work on levels.
+
+    Args:
+        graph_module: of `prepare_fx` or `prepare_qat_fx`.
+    Raises:
+        NotImplementedError: an option that is not implemented, as in `convert_fx(None, backend_config=1)`.
+    """
+    warnings.warn(_DEPRECATED, DeprecationWarning, stacklevel=2)
+    for name, value in (
+        ("convert_custom_config", convert_custom_config), ("qconfig_mapping", qconfig_mapping),
+        ("backend_config", backend_config), ("keep_original_weights", keep_original_weights),
+    ):  # fmt: skip
+        if value:
+            raise NotImplementedError(f"convert_fx: {name} is not implemented")
+    made = copy.deepcopy(graph_module)
+    lowered = _Lowered(made)
+    lowered.mark()
+    made.graph.eliminate_dead_code()
+    lowered.lower()
+    lowered.clean()
+    return made
+
+
+class _Lowered:
+    def __init__(self, model: GraphModule):
+        self.model, self.graph = model, model.graph
+        self.modules = dict(model.named_modules(remove_duplicate=False))
+        self.observer_of: dict[Node, Any] = {}  # by the node that makes levels
+        self.put: set[str] = set()  # the paths of modules that are quantized already
+
+    # ---------------------------------------------------------------- quantize and dequantize
+
+    def mark(self) -> None:
+        """Put `quantize_per_tensor` and `dequantize` in the place of each observer."""
+        for node in list(self.graph.nodes):
+            if node.op != "call_module" or not node.target.startswith("activation_post_process_"):
+                continue
+            observer = self.modules[node.target]
+            if getattr(observer, "is_dynamic", False) or observer.dtype is not dtypes.quint8:
+                node.replace_all_uses_with(node.args[0])
+                self.graph.erase_node(node)
+                continue
+            prefix = self._prefix(node)
+            scale, zero_point = observer.calculate_qparams()
+            with self.graph.inserting_before(node):
+                numbers = [
+                    self._attribute(f"{prefix}_{key}_", value)
+                    for key, value in (("scale", ops.tensor(float(scale))), ("zero_point", ops.tensor(int(zero_point))))
+                ]
+                levels = self.graph.call_function(quantize_per_tensor, (node.args[0], *numbers, observer.dtype))
+                back = self.graph.call_method("dequantize", (levels,))
+            self.observer_of[levels] = observer
+            node.replace_all_uses_with(back)
+            self.graph.erase_node(node)
+
+    def _prefix(self, node: Node) -> str:
+        source, places, qconfigs = node.args[0], self.model.meta["places"], self.model.meta["qconfigs"]
+        is_input = qconfigs.get(source.name) is None
+        shown = next(iter(node.users)) if is_input else source
+        return places.get(shown.name, "").replace(".", "_") + ("_input" if is_input else "")
+
+    def _attribute(self, prefix: str, value: Any) -> Node:
+        place = 0
+        while hasattr(self.model, f"{prefix}{place}"):
+            place += 1
+        self.model.register_buffer(f"{prefix}{place}", value)
+        return self.graph.get_attr(f"{prefix}{place}")
+
+    # ---------------------------------------------------------------- operators of levels
+
+    def lower(self) -> None:
+        """Let each call between `dequantize` and `quantize_per_tensor` work on levels, where there is an operator for it."""
+        for node in list(self.graph.nodes):
+            kind = own_kind(node, self.modules)
+            word = "weighted" if node.op == "call_module" and node.target in self.put else kind_of(kind)
+            if word == "weighted" and self._is_dynamic(node):
+                self._swap_dynamic(node)
+            elif (word in ("weighted", "own") or kind is nn.Softmax) and node.op == "call_module":
+                self._lower_module(node)
+            elif word == "dynamic" and getattr(self.modules[node.target], "qconfig", None) is not None:
+                mapping = get_default_dynamic_quant_module_mappings()
+                self._put(node.target, mapping[kind].from_float(self.modules[node.target]))
+            elif word == "binary":
+                self._lower_binary(node)
+            elif word == "own" and kind in FUNCTIONS:
+                self._lower_function(node, FUNCTIONS[kind])
+            elif word in ("shared", "fixed", "own"):
+                self._lower_shared(node)
+            elif word == "info" and _is_back(node.args[0]):
+                node.replace_input_with(node.args[0], node.args[0].args[0])
+
+    def _put(self, path: str, module: Any) -> None:
+        parent, _, name = path.rpartition(".")
+        self.model.get_submodule(parent)._modules[name] = module
+        self.modules[path] = module
+        self.put.add(path)
+
+    def _is_dynamic(self, node: Node) -> bool:
+        qconfig = getattr(self.modules[node.target], "qconfig", None)
+        return qconfig is not None and bool(getattr(qconfig.activation(), "is_dynamic", False))
+
+    def _swap_dynamic(self, node: Node) -> None:
+        module = self.modules[node.target]
+        kind = DynamicLinearReLU if isinstance(module, nni.LinearReLU) else DynamicLinear
+        self._put(node.target, kind.from_float(module))
+
+    def _levels_after(self, node: Node) -> Node | None:
+        """The node that makes levels of this one's result, if that is all that is done with it."""
+        after = next(iter(node.users)) if len(node.users) == 1 else None
+        return after if after in self.observer_of else None
+
+    def _lower_module(self, node: Node) -> None:
+        after, source, module = self._levels_after(node), node.args[0], self.modules[node.target]
+        kind = Softmax if type(module) is nn.Softmax else DEFAULT_STATIC_QUANT_MODULE_MAPPINGS.get(type(module))
+        if after is None or not _is_back(source):
+            return
+        if node.target not in self.put:
+            if kind is None or getattr(module, "qconfig", None) is None:
+                return
+            module.activation_post_process = self.observer_of[after]
+            self._put(node.target, kind.from_float(module))
+        node.replace_input_with(source, source.args[0])
+        self._drop(after, node)
+
+    def _drop(self, levels: Node, by: Node) -> None:
+        """Take a node that makes levels away: `by` gives them."""
+        numbers = levels.args[1:3]
+        levels.replace_all_uses_with(by)
+        self.graph.erase_node(levels)
+        self._forget(numbers)
+
+    def _forget(self, numbers: Any) -> None:
+        for n in numbers:
+            if isinstance(n, Node) and not n.users:
+                self.graph.erase_node(n)
+                delattr(self.model, n.target)
+
+    def _lower_shared(self, node: Node) -> None:
+        """A call that works on levels as it is."""
+        after = self._levels_after(node)
+        inputs = [n for n in node.all_input_nodes if _is_back(n)]
+        if after is None or not inputs or not _is_back(node.all_input_nodes[0]):
+            return
+        if node.target is ops.cat and len(inputs) != len(node.all_input_nodes):
+            return
+        for n in inputs:
+            node.replace_input_with(n, n.args[0])
+        self._drop(after, node)
+
+    def _lower_binary(self, node: Node) -> None:
+        relu = next(iter(node.users)) if len(node.users) == 1 else None
+        relu = relu if relu is not None and relu.op != "call_method" and own_kind(relu, self.modules) in RELUS else None
+        last = node if relu is None else relu
+        after = self._levels_after(last)
+        tensors = [a for a in node.args if isinstance(a, Node)]
+        if (
+            after is None
+            or not all(_is_back(a) for a in tensors)
+            or (relu is not None and BINARY[node.target] == "matmul")
+        ):
+            return
+        function = OPERATORS[BINARY[node.target] + ("" if relu is None else "_relu")]
+        arguments = [a.args[0] if isinstance(a, Node) else a for a in node.args[:2]]
+        numbers = after.args[1:3] if len(tensors) == 2 else ()
+        with self.graph.inserting_before(after):
+            made = self.graph.call_function(function, (*arguments, *numbers))
+        self._replace(after, made, [last, node] if relu is not None else [node])
+
+    def _lower_function(self, node: Node, name: str) -> None:
+        after, source = self._levels_after(node), node.args[0]
+        if after is None or not _is_back(source):
+            return
+        keywords = {k: v for k, v in node.kwargs.items() if k not in SKIPPED[name]}
+        numbers = dict(zip(("output_scale", "output_zero_point"), after.args[1:3], strict=True))
+        with self.graph.inserting_before(after):
+            made = self.graph.call_function(OPERATORS[name], (source.args[0], *node.args[1:]), {**keywords, **numbers})
+        self._replace(after, made, [node])
+
+    def _replace(self, levels: Node, made: Node, before: list[Node]) -> None:
+        numbers = levels.args[1:3]
+        levels.replace_all_uses_with(made)
+        self.graph.erase_node(levels)
+        for n in before:
+            self.graph.erase_node(n)
+        self._forget(numbers)
+
+    # ---------------------------------------------------------------- what is left over
+
+    def clean(self) -> None:
+        """Take away what has no use any more."""
+        for node in reversed(list(self.graph.nodes)):
+            if _is_back(node) and not node.users:
+                self.graph.erase_node(node)
+        for name in [n for n in self.model._modules if n.startswith("activation_post_process_")]:
+            delattr(self.model, name)
+        self.model.delete_all_unused_submodules()
+        for module in self.model.modules():
+            module.__dict__.pop("qconfig", None)
+        self.model.meta.clear()
+        self.model.recompile()
+
+
+def _is_back(node: Any) -> bool:
+    return isinstance(node, Node) and node.op == "call_method" and node.target == "dequantize"
+
+
+SKIPPED = {
+    **dict.fromkeys(("hardswish", "elu"), ("inplace",)),
+    **dict.fromkeys(("leaky_relu", "layer_norm"), ()),
+    "instance_norm": ("running_mean", "running_var", "use_input_stats", "momentum"),
+}
+"""Options of functions that the operators of levels do not have."""
