@@ -7,7 +7,6 @@ is where `init_process_group("gloo")` looks. When one fails, the others are ende
 from __future__ import annotations
 
 import argparse
-import ctypes
 import os
 import signal
 import socket
@@ -17,6 +16,7 @@ import time
 from functools import partial
 from typing import Any
 
+from ..core.foreign import loaded_functions
 from .control.process_state import KILLED_LOOKS, LOOK_S, Looks, birth
 from .process_output import Output, streams_of
 
@@ -83,17 +83,14 @@ def _run_once(args: argparse.Namespace, attempt: int) -> int:
     local_size, environment = _environment(args, attempt)
     processes: list[Any] = []
     outputs: list[Output] = []
+    ends = None if _prctl is None else partial(_ends_with, os.getpid())
     try:
         for local_rank in range(local_size):
             own = {**environment, "LOCAL_RANK": str(local_rank), "RANK": str(_rank(args, local_size, local_rank))}
             own["ROLE_RANK"] = own["RANK"]
             chosen = (streams_of(text, local_rank) for text in (args.redirects, args.tee))
             outputs.append(Output(args.log_dir, own["RANK"], local_rank, *chosen))
-            processes.append(
-                subprocess.Popen(
-                    _command(args), env=own, preexec_fn=partial(_ends_with, os.getpid()), **outputs[-1].arguments
-                )
-            )
+            processes.append(subprocess.Popen(_command(args), env=own, preexec_fn=ends, **outputs[-1].arguments))
             outputs[-1].begin(processes[-1])
         return _wait(processes, _rank(args, local_size, 0))
     finally:
@@ -103,15 +100,14 @@ def _run_once(args: argparse.Namespace, attempt: int) -> int:
 
 
 _PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+_prctl = getattr(loaded_functions(), "prctl", None)  # Linux's
 
 
 def _ends_with(parent: int) -> None:
     """In a new process: the system kills it when the launcher dies, so that none stays behind."""
-    if _libc is not None:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before the system knew
-            os._exit(1)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # type: ignore[misc]
+    if os.getppid() != parent:  # it died before the system knew
+        os._exit(1)
 
 
 def _environment(args: argparse.Namespace, attempt: int) -> tuple[int, dict[str, str]]:
@@ -194,7 +190,8 @@ def _end(processes: list[Any]) -> None:
     for process in processes:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
-            process.send_signal(signal.SIGCONT)
+            if hasattr(signal, "SIGCONT"):
+                process.send_signal(signal.SIGCONT)
     _wait_all(processes, _GRACE_S)
     for process in processes:
         if process.poll() is None:
