@@ -95,9 +95,10 @@ class Library(ctypes.CDLL):
         super().__init__("libm.so.6" if name == "/usr/lib/libSystem.dylib" else name, *args, **kwargs)
 
 
+machine = platform.machine()  # which may start a process
 builtins.open, ctypes.CDLL = only_elsewhere, Library
 sys.platform, system = {platform!r}
-platform.system = lambda: system
+platform.system, platform.machine = lambda: system, lambda: machine
 """
 SYSTEMS = {
     "macOS": {"lacking": NOT_ON_MACOS, "modules": "", "platform": ("darwin", "Darwin")},
