@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import gc
 import os
+import signal
 from pathlib import Path
 
 import ml_dtypes
@@ -37,10 +38,25 @@ def _unwritten(make):
 np.empty, np.empty_like = _unwritten(np.empty), _unwritten(np.empty_like)
 
 
-_CODE = Path(__file__).parents[1] / ".pytest_cache" / "rushlight-code"
+_ROOT = Path(__file__).parents[1]
+_CODE = _ROOT / ".pytest_cache" / "rushlight-code"
 os.environ.setdefault("RUSHLIGHT_CACHE", str(_CODE))  # not the user's; the tests start Rushlight 300 times
 os.environ.setdefault("RUSHLIGHT_JIT", "always")  # the tests' tapes are tiny and few
 os.environ.setdefault("RUSHLIGHT_TRACEBACK", "full")  # whoever tests Rushlight wants to see its frames
+
+# what reads the package's source finds it in a checkout, not where a release is tried (`tools.release`)
+_OF_THE_SOURCE = (
+    "core/test_declared_names.py",
+    "core/test_extension_points.py",
+    "docs",
+    "test_house.py",
+    "test_layers.py",
+    "typing",
+)
+collect_ignore = [] if (_ROOT / "rushlight").is_dir() else list(_OF_THE_SOURCE)
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 gc.disable()  # while the tests are collected: nearly everything that is made stays
 

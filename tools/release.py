@@ -2,9 +2,9 @@
 
 In a clean checkout: writes the version (pyproject.toml alone has it) and the changelog (towncrier), commits, builds wheel
 and sdist into dist/, and tries both outside of the checkout, each in a virtual environment of its own: README's training
-loop must print what README shows, and the sdist's tests (or what the arguments name) pass with the wheel. Then tags the
-commit, and prints the two commands that are left. What fails leaves the commit, without a tag. Needs the packages `build`
-and `towncrier`.
+loop must print what README shows, and the sdist's tests (or what the arguments name) pass with the wheel, but for those of
+the sources and pages, which tests/conftest.py names. Then tags the commit, and prints the two commands that are left. What
+fails leaves the commit, without a tag. Needs the packages `build` and `towncrier`.
 """
 
 from __future__ import annotations

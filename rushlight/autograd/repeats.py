@@ -5,7 +5,7 @@ occurrence of one on, `try_compiled` may do the pass, and may make a program (`c
 
 - for a long tape, whose program takes longer to make;
 - for a rare one, where a loop has many outlines in turns (sequences of all lengths): each program is used seldom;
-- for a tiny one, while the thread has no program: loading the compiler takes as long as a thousand such passes.
+- for any, while the thread has no program: after passes that took about as long as loading the compiler takes.
 
 `RUSHLIGHT_JIT=always` leaves out the last two. All that decides is counted in the thread itself, and no clock: results differ
 by rounding, and a thread's digits depend neither on other threads nor on how busy the machine is.
@@ -32,7 +32,7 @@ _FIRST = 3  # occurrences
 _LONG, _LONGEST = 128, 1500  # nodes: making a program takes 2 ms a node; the longest are not counted
 # An outline is rare among more passes than so many times its own, and then waits for so many more of its own.
 _RARE, _MORE = 4, 27
-_TINY_MS, _LOADING_MS = 0.2, 100.0  # a pass of the plain engine; loading the compiler and making a small program
+_LOADING_MS = 100.0  # of the plain engine: loading the compiler and making a small program take as long
 _OUTLINES = 4096  # that are counted
 _TRIED = 2  # programs of a root's class: to know that a tape is none of a longer list takes more than its outline
 
@@ -98,8 +98,7 @@ class _Repeats(threading.local):
         patience = _MORE if self.passes - first > _RARE * _due(order) else 0
         if not self.programs and not self.by_outline:
             run_ms = 0.01 * len(order) + 4e-6 * sum(_elements(node.shape) for node in (*order, *leaves))
-            if run_ms < _TINY_MS:
-                patience = max(patience, int(_LOADING_MS / run_ms))
+            patience = max(patience, int(_LOADING_MS / run_ms))
         return patience
 
 

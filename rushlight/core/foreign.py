@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["HAS_CTYPES", "ctypes"]
+__all__ = ["HAS_CTYPES", "ctypes", "loaded_functions"]
 
 
 class _Missing:
@@ -44,3 +44,11 @@ else:
     except ImportError:
         ctypes = _Missing("ctypes")
 HAS_CTYPES = not isinstance(ctypes, _Missing)
+
+
+def loaded_functions() -> Any:
+    """The C library's functions, and what else this process has loaded, by `getattr`; without any where that is unknown."""
+    try:
+        return ctypes.CDLL(None)
+    except (ImportError, TypeError, OSError):  # no ctypes; Windows, which needs a library's name
+        return None

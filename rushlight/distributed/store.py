@@ -390,8 +390,12 @@ class FileStore(Store):
 
     def _locked(self, change: Any) -> Any:
         """What `change(table)` returns; the keys that it sets or deletes (value None) are appended."""
-        import fcntl
-
+        try:
+            import fcntl
+        except ImportError:
+            raise NotImplementedError(
+                "FileStore needs Unix's file locks; use TCPStore (tcp:// or env://) here"
+            ) from None
         with open(self.path, "a+b", opener=_private) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)

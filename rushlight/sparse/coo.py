@@ -215,7 +215,9 @@ class WithoutArray(Tensor):
     def _new_dense(self, *args: Any, **kwargs: Any) -> Any:
         raise no_kernel("new")
 
-    new = new_zeros = new_ones = new_empty = new_full = new_tensor = _new_dense  # would not be sparse, as torch's are
+    new = new_zeros = new_ones = new_empty = new_full = new_tensor = (
+        _new_dense  # would not be sparse, as torch's are; see create.py
+    )
 
     # operators
 

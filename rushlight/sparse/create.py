@@ -305,3 +305,28 @@ def _warn(old: str, new: str) -> None:
 
 
 OLD_TYPES = {t.__name__: sparsetype(t) for t in CPU_TYPES}
+
+
+def _new(self: SparseTensor, *args: Any) -> SparseTensor:
+    """`t.new(indices, values[, size])`, and `t.new(*size)`: a sparse tensor, without an entry, of this one's type."""
+    if len(args) in (2, 3) and isinstance(args[0], Tensor):
+        return sparse_coo_tensor(*args)
+    sizes = args[0] if len(args) == 1 and isinstance(args[0], Size) else args
+    if not all(isinstance(n, int) for n in sizes):
+        raise TypeError("SparseTensor.new() takes indices, values and a size, or sizes; use torch.sparse_coo_tensor()")
+    return _new_zeros(self, sizes or (0,))
+
+
+def _new_zeros(
+    self: SparseTensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Any:
+    """A sparse tensor without an entry, of this one's type."""
+    devices.check(device)
+    sizes = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list, Size)) else size
+    t = _empty(_size(sizes), self.dtype if dtype is None else dtype, requires_grad)
+    t._is_coalesced = True
+    return t
+
+
+SparseTensor.new = _new  # type: ignore[method-assign]
+SparseTensor.new_zeros = SparseTensor.new_empty = _new_zeros  # type: ignore[method-assign]

@@ -65,7 +65,7 @@ texts, compile_text = [], engine._compiled
 engine._compiled = lambda b, text, o: texts.append(text) or compile_text(b, text, o)
 model = torch.nn.Sequential(torch.nn.Linear(400, 200), torch.nn.Tanh(), torch.nn.Linear(200, 1))
 optimizer = torch.optim.Adam(model.parameters())
-for _ in range(8):
+for _ in range(300):
     optimizer.zero_grad()
     model(torch.randn(16, 400)).square().mean().backward()
     optimizer.step()

@@ -191,3 +191,25 @@ def test_row_numbers_become_row_starts_and_back():
             torch._convert_indices_from_coo_to_csr(wrong, 5)
     with pytest.raises(RuntimeError, match="crow_indices must rise from 0 to 4"):
         torch._convert_indices_from_csr_to_coo(starts, columns[:4])
+
+
+@pytest.mark.parametrize("coalesced", [False, True])
+def test_scaled_sums_in_place(coalesced):
+    """`add_` and `sub_` with `alpha` asked for the strides of an array that there is none of."""
+    s = torch.sparse_coo_tensor([[0, 2, 2]], torch.tensor([1.0, 2.0, 3.0]), (4,))
+    s = s.coalesce() if coalesced else s
+    a = s.clone()
+    assert a.add_(s * s, alpha=0.5) is a
+    assert a.to_dense().tolist() == [1.5, 0, 17.5, 0]  # torch's, as are the next
+    assert a.sub_(s, alpha=2).to_dense().tolist() == [-0.5, 0, 7.5, 0]
+
+
+def test_new_tensors_of_a_sparse_one():
+    s = torch.sparse_coo_tensor([[0, 2, 2]], torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64), (4,))
+    made = s.new(s._indices(), s._values().float(), s.size())
+    assert made.dtype is torch.float32 and made.to_dense().tolist() == [1, 0, 5, 0]
+    assert s.new(s._indices(), s._values()).shape == (3,)
+    for empty, shape in ((s.new(), (0,)), (s.new(3, 2), (3, 2)), (s.new_zeros((3,)), (3,)), (s.new_empty(3), (3,))):
+        assert empty.shape == shape and empty.is_sparse and empty.is_coalesced() and empty.dtype is torch.float64
+    with pytest.raises(TypeError, match="sizes"):
+        s.new([1, 2])

@@ -7,11 +7,11 @@ The loader writes the addresses of the functions that a library imports into a t
 from __future__ import annotations
 
 import platform
-from mmap import PAGESIZE, PROT_READ, PROT_WRITE
+from mmap import PAGESIZE
 
 import numpy as np
 
-from ...core.foreign import ctypes
+from ...core.foreign import ctypes, loaded_functions
 
 c_int64, c_uint32, c_uint64, c_void_p = ctypes.c_int64, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p
 
@@ -82,6 +82,8 @@ def _imports(library: ctypes.CDLL, kinds: tuple[int, ...]) -> dict[str, list[int
 
 def _make_writable(pages: set[int]) -> bool:
     """Let the table be written, which the loader has made read-only."""
-    protect = ctypes.CDLL(None).mprotect
+    from mmap import PROT_READ, PROT_WRITE  # not on Windows
+
+    protect = loaded_functions().mprotect
     protect.argtypes = (c_void_p, ctypes.c_size_t, ctypes.c_int)
     return not any(protect(page, PAGESIZE, PROT_READ | PROT_WRITE) for page in pages)

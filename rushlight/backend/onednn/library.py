@@ -175,7 +175,8 @@ def _accept(library: ctypes.CDLL) -> tuple[ctypes.CDLL | None, str]:
             )
     # A fork copies the thread pool's records but not its threads: the child's first parallel loop would wait for ever.
     # Released before the fork, the pool starts again on both sides when it is next needed (0.1 ms).
-    os.register_at_fork(before=lambda: library.omp_pause_resource_all(_PAUSE_SOFT))
+    if hasattr(os, "register_at_fork"):  # Windows has no forks
+        os.register_at_fork(before=lambda: library.omp_pause_resource_all(_PAUSE_SOFT))
     return library, ""
 
 

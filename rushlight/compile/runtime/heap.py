@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ...core.foreign import HAS_CTYPES, ctypes
+from ...core.foreign import loaded_functions
 from ...core.locks import made_once
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # mallopt's
@@ -15,7 +15,7 @@ _OF_THE_USER = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_
 
 def give_back() -> None:
     """Give freed memory back to the system, from the heap's gaps too."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if HAS_CTYPES else None
+    trim = getattr(loaded_functions(), "malloc_trim", None)
     if trim is not None:
         trim(0)
 
@@ -27,7 +27,7 @@ def keep_freed() -> None:
     By itself it gives back what is beyond 64 MB, and all blocks above 32 MB. The kernel then has to clear the pages
     again: in GPT's step 500 of 2 MB, 13 to 42 of 340 ms. What the user set in the environment stays.
     """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if HAS_CTYPES else None
+    mallopt = getattr(loaded_functions(), "mallopt", None)
     if mallopt is None or any(name in os.environ for name in _OF_THE_USER):
         return
     if "glibc.malloc" in os.environ.get("GLIBC_TUNABLES", ""):

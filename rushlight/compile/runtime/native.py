@@ -498,8 +498,8 @@ def executable(graph: Graph) -> Executable:
     """What runs a graph: native code, or, where that cannot be made, the interpreter, with one warning."""
     if not available():
         warn_once(
-            "Compiled programs are interpreted here, more slowly: native code needs llvmlite, on x86-64 or 64-bit ARM under "
-            "Linux (`rushlight env` says what there is)"
+            "Compiled programs are interpreted here, more slowly: native code needs llvmlite, under Linux on x86-64 or 64-bit "
+            "ARM, or under macOS (`rushlight env` says what there is)"
         )
         return Interpreter(graph)
     try:

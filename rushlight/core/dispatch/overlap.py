@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..device.buffer import Buffer, as_array, outline_of
 from ..tensor.casting import castable, copy_into, innermost_first
-from ..tensor.placeholder import flags_of
+from ..tensor.placeholder import flags_of, has_places
 from ..tensor.storage import address_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def shares_places(a: Any) -> bool:
 
     The dimensions of all others can be ordered so that each steps over what those before it cover.
     """
-    if flags_of(a).forc or not a.size:
+    if not has_places(a) or flags_of(a).forc or not a.size:
         return False
     strides, shape = a.strides, a.shape
     if len(shape) == 2 and strides[0] >= strides[1] * shape[1] and strides[1] > 0:

@@ -128,7 +128,11 @@ def write_without_array(record: Op, self: Any, others: tuple, metadata: tuple, e
         del error
 
 
+def has_places(array: Any) -> bool:
+    """Whether elements of the array, or of a wrapper's, have places in memory that strides tell."""
+    return not isinstance(array, Placeholder) or type(array).flags_of_strides is not None
+
+
 def flags_of(array: Any) -> Any:
     """NumPy's flags of a tensor's array; of a wrapper those of its strides."""
-    has_strides = isinstance(array, Placeholder) and type(array).flags_of_strides is not None
-    return array.flags_of_strides if has_strides else array.flags
+    return array.flags_of_strides if isinstance(array, Placeholder) and has_places(array) else array.flags

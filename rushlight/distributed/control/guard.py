@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from ...core.foreign import ctypes
 from ..errors import DistBackendError
 from . import process_state
 

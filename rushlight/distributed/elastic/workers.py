@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ctypes
 import os
 import signal
 import socket
@@ -13,6 +12,7 @@ import time
 from functools import partial
 from typing import Any
 
+from ...core.foreign import loaded_functions
 from ..control.process_state import KILLED_LOOKS, LOOK_S, Looks, birth
 from ..process_output import Output, streams_of
 
@@ -22,15 +22,14 @@ POLL_S = 0.05
 _RAISE_S = 2.0  # after a failure, for the others to raise by themselves what they know of it
 _GRACE_S = 5.0  # between asking a process to end and killing it
 _PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+_prctl = getattr(loaded_functions(), "prctl", None)  # Linux's
 
 
 def _ends_with(parent: int) -> None:
     """In a new process: the system kills it when the launcher dies, so that none stays behind."""
-    if _libc is not None:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before the system knew
-            os._exit(1)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # type: ignore[misc]
+    if os.getppid() != parent:  # it died before the system knew
+        os._exit(1)
 
 
 class Workers:
@@ -56,7 +55,7 @@ class Workers:
         chosen = (streams_of(text, local_rank) for text in (args.redirects, args.tee))
         output = Output(args.log_dir, rank, local_rank, *chosen)
         self._outputs.append(output)
-        begin = partial(_ends_with, os.getpid())
+        begin = None if _prctl is None else partial(_ends_with, os.getpid())
         self._processes.append(subprocess.Popen(_command(args), env=own, preexec_fn=begin, **output.arguments))
         output.begin(self._processes[-1])
 

@@ -7,7 +7,6 @@ threads run meanwhile; importing mpi4py by itself would call MPI_Init with the i
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
 import sys
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.foreign import ctypes
 from ..errors import DistBackendError
 from ..reduce_op import RedOpType
 

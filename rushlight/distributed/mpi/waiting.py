@@ -8,10 +8,11 @@ MPI_Waitany, which gives the processor away between looks where another thread n
 
 from __future__ import annotations
 
-import ctypes
 import threading
 import weakref
 
+from ...core.foreign import ctypes, loaded_functions
+from ...core.locks import made_once
 from ..mesh import Mesh
 from .library import STATUS_BYTES, Library
 
@@ -22,8 +23,13 @@ _TICK_S = 0.2
 # The callbacks of a generalized request have nothing to do but to return MPI_SUCCESS, which is 0. They are called with MPI's
 # own lock held, so that they must not wait for the interpreter's: C's sigemptyset(address) writes some bytes there and
 # returns 0.
-_NOTHING = ctypes.cast(ctypes.CDLL(None).sigemptyset, ctypes.c_void_p)
-_scratch = ctypes.create_string_buffer(1024)
+
+
+@made_once
+def _callbacks() -> tuple:
+    """The three of a request, and the address that they are given."""
+    nothing = ctypes.cast(loaded_functions().sigemptyset, ctypes.c_void_p)
+    return nothing, nothing, nothing, ctypes.create_string_buffer(1024)
 
 
 class Alarm:
@@ -47,7 +53,7 @@ class Alarm:
         """Get a new request to be completed, after the last one has been."""
         with self._lock:
             second = ctypes.c_void_p(self.address + ctypes.sizeof(self.library.Handle))
-            status = self.library.c.MPI_Grequest_start(_NOTHING, _NOTHING, _NOTHING, _scratch, second)
+            status = self.library.c.MPI_Grequest_start(*_callbacks(), second)
             self.library.check(status, "MPI_Grequest_start")
             self._rung = False
 

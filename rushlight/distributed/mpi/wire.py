@@ -7,7 +7,6 @@ results.
 
 from __future__ import annotations
 
-import ctypes
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...backend.onednn.address import address
+from ...core.foreign import ctypes
 from ..errors import DistBackendError
 from ..mesh import Mesh
 from ..reduce_op import RedOpType, combine

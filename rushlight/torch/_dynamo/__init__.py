@@ -25,6 +25,7 @@ __all__ = [
     "explain",
     "graph_break",
     "is_compiling",
+    "is_dynamo_supported",
     "mark_dynamic",
     "mark_static",
     "mark_static_address",
@@ -43,3 +44,8 @@ def graph_break(msg: str = "") -> None:
 def is_compiling() -> bool:
     """`torch.compiler.is_compiling`."""
     return api.is_compiling()
+
+
+def is_dynamo_supported() -> bool:
+    """Whether `torch.compile` works under this Python: it does under each that Rushlight supports."""
+    return True

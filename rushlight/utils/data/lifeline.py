@@ -3,7 +3,7 @@
 import os
 from contextlib import contextmanager
 
-from rushlight.core.foreign import HAS_CTYPES, ctypes
+from rushlight.core.foreign import loaded_functions
 
 _PR_SET_PDEATHSIG = 1
 
@@ -16,8 +16,8 @@ def die_with_parent(parent: int, tied_to_thread: bool) -> None:
     """
     import signal
 
-    if tied_to_thread and HAS_CTYPES and hasattr(prctl := ctypes.CDLL(None), "prctl"):
-        prctl.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if tied_to_thread and (prctl := getattr(loaded_functions(), "prctl", None)) is not None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if not is_alive(parent):  # it died before the kernel knew
         os._exit(1)
 

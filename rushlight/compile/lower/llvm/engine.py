@@ -43,7 +43,17 @@ def available() -> bool:
         from llvmlite import binding
     except (ImportError, OSError):
         return False  # without ctypes, neither
-    return sys.platform in _LIBM and binding.llvm_version_info[0] >= _OLDEST_LLVM and _machine() is not None
+    return _libm() is not None and binding.llvm_version_info[0] >= _OLDEST_LLVM and _machine() is not None
+
+
+@made_once
+def _libm() -> Any:
+    """The system's functions of mathematics; None on another system, or with another C library (musl has one file)."""
+    name = _LIBM.get(sys.platform)
+    try:
+        return None if name is None else ctypes.CDLL(name)
+    except OSError:
+        return None
 
 
 @made_once
@@ -149,7 +159,7 @@ class _Jit:
 
     def _link_math(self, binding: Any) -> Any:
         """A library of libm's functions, for all others: LLVM calls some that no text names."""
-        libm = ctypes.CDLL(_LIBM[sys.platform])
+        libm = _libm()
         builder = binding.JITLibraryBuilder()
         names = [op.libm for op in SCALAR_OPS.values() if op.libm]
         for name in (*names, *(f"{name}f" for name in names)):
