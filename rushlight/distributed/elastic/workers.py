@@ -103,7 +103,8 @@ class Workers:
         for process in processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
-                process.send_signal(signal.SIGCONT)
+                if hasattr(signal, "SIGCONT"):
+                    process.send_signal(signal.SIGCONT)
         _wait_all(processes, _GRACE_S)
         for process in processes:
             if process.poll() is None:
