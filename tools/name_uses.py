@@ -164,7 +164,9 @@ def page() -> str:
     number = head[3].split(":")[0].removeprefix("of ")
     reasons = "\n".join(f"- *{r.word}*: {r.text}." for r in REASONS)
     text = _HEAD.format(shown=len(rows), packages=number, reasons=reasons)
-    return text + "".join(f"| `{name}` | {packages} | {files} | {_reason(name)} |\n" for name, files, packages, _ in rows)
+    return text + "".join(
+        f"| `{name}` | {packages} | {files} | {_reason(name)} |\n" for name, files, packages, _ in rows
+    )
 
 
 def _reason(name: str) -> str:

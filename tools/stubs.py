@@ -286,7 +286,11 @@ def _parameter(name: str, p: inspect.Parameter) -> str:
 
 
 def _shown(value: Any) -> str:
-    simple = repr(value) == "None" or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value))
+    simple = (
+        repr(value) == "None"
+        or isinstance(value, (bool, int, str))
+        or (isinstance(value, float) and math.isfinite(value))
+    )
     return repr(value) if simple or (isinstance(value, tuple) and all(isinstance(v, int) for v in value)) else "..."
 
 

@@ -20,8 +20,9 @@ _SHORT = 64  # nodes
 class Price(NamedTuple):
     """weight: making it, in programs of short tapes. repaid: uses that save what making it took, half a plain pass each.
 
-    patience: passes to wait between the two that are recorded. A short tape's program is made at once, where the
-    thread has others, since a loop is to be fast from its first steps on; a long one's after plain passes that took half of what making it will.
+    patience: passes to wait between the two that are recorded. A short tape's program is made at once, where the thread has
+    others, since a loop is to be fast from its first steps on; a long one's after plain passes that took half of what
+    making it will.
     """
 
     weight: float

@@ -59,8 +59,9 @@ def _changed(tape: Tape) -> tuple[Any, Content] | None:
             for one in value if type(value) is tuple else (value,):
                 storage = getattr(one, "_storage", None)
                 content = None if storage is None else storage.content
-                is_later = content is not None and content.stamp > target.seq >= storage.stamp  # type: ignore[union-attr]
-                if is_later and not _is_its_own(target, content):
+                if content is None or not content.stamp > target.seq >= storage.stamp:  # type: ignore[union-attr]
+                    continue
+                if not _is_its_own(target, content):
                     return target, content
     return None
 
