@@ -120,6 +120,8 @@ class Mesh:
         note = receive_exactly(connection, note_size)
         if kind == Kind.RELAYED and key_size >= ROUTE.size:
             to, sender, inner = ROUTE.unpack_from(key)
+            if not self.is_star or (peer != HUB and sender != peer):
+                raise DistNetworkError(f"process {peer} sent a message in the name of process {sender}")
             if to != self.rank:
                 self._relay(to, key, note, _received(connection, size))
                 return
@@ -170,8 +172,10 @@ class Mesh:
             if dead in self._who and dead != self.rank:
                 self.bury(dead, str(why))
         elif kind == Kind.NEWS:
+            if not self.is_star or peer != HUB:
+                raise ValueError("news come from the hub")
             for gone, why, failed in json.loads(text):
-                if gone != self.rank:
+                if gone in self._who and gone != self.rank:
                     self._note_gone(gone, str(why), bool(failed))
             self._alert()
         elif kind == Kind.QUESTION:

@@ -180,7 +180,12 @@ _table(
         "cov": [S(X), S(X, correction=0)],
         "corrcoef": [S(F(3, 4))],
         "dist": [S(X, Y), S(X, Y, 1)],
-        "cdist": [S(F(2, 3), F(4, 3)), S(F(2, 3), F(4, 3), p=1.0), S(F(2, 3), F(4, 3), p=3.0)],
+        "cdist": [
+            S(F(2, 3), F(4, 3)),
+            S(F(2, 3), F(4, 3), p=1.0),
+            S(F(2, 3), F(4, 3), p=3.0),
+            S(F(2, 3), F(4, 3), compute_mode="use_mm_for_euclid_dist"),
+        ],
         "pdist": [S(F(4, 3)), S(F(4, 3), 1.0)],
         "trace": [S(SQUARE), S(X)],
     }
@@ -335,6 +340,7 @@ _table(
             S(Fixed([0, 2, 2, 1]), F(4, 3), Fixed([0, 2]), mode="sum"),
             S(Fixed([[0, 2], [1, 1]]), F(4, 3), mode="mean"),
             S(Fixed([[0, 2], [1, 1]]), F(4, 3), mode="max"),
+            S(Fixed([[0, 2], [1, 1]]), F(4, 3), mode="sum", per_sample_weights=F(2, 2)),
         ],
     }
 )  # fmt: skip

@@ -121,7 +121,8 @@ def test_a_first_layer_of_an_eager_loop(monkeypatch, x, w, bias, served):
 
 def test_what_the_user_says_of_the_heap_stays(monkeypatch):
     calls = []
-    monkeypatch.setattr(heap.ctypes, "CDLL", lambda name: type("C", (), {"mallopt": lambda *a: calls.append(a)}))
+    functions = type("C", (), {"mallopt": lambda *a: calls.append(a)})
+    monkeypatch.setattr(heap, "loaded_functions", lambda: functions)
     for name, value in (("MALLOC_TRIM_THRESHOLD_", "0"), ("GLIBC_TUNABLES", "glibc.malloc.trim_threshold=0")):
         with monkeypatch.context() as inside:
             inside.setenv(name, value)

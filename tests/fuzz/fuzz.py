@@ -11,6 +11,7 @@ import contextlib
 import io
 import json
 import lzma
+import math
 import os
 import pickle
 import random
@@ -31,6 +32,7 @@ import zlib
 from collections import deque
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from rushlight.vision.datasets.archive import extract_archive
@@ -40,7 +42,8 @@ from rushlight.vision.datasets.pickled import load_pickled
 from rushlight.vision.io import decode_image
 
 import rushlight as torch
-from rushlight.distributed import handshake, mesh, process_group, store
+from rushlight.distributed import handshake, mesh, process_group
+from rushlight.distributed.control import store_server
 from rushlight.distributed.errors import DistBackendError, DistNetworkError
 from rushlight.serialization import load, safetensors, save
 from rushlight.serialization.zip_format import ZipReader, ZipWriter
@@ -376,24 +379,32 @@ class StoreProtocol(Parser):
         return [b"H" + data for data in after] + [b"S" + before]
 
     def read(self, data):
-        server = object.__new__(store._Server)
-        server.table, server.key, server.who = store.HashStore(), b"key", handshake.introduction()
-        server.table._set("secret", b"kept")
-        server._newcomers, server.port = threading.BoundedSemaphore(1), 0
-        server._newcomers.acquire()
+        server = _store_alone()
         ours, theirs = socket.socketpair()
-        known = handshake.admit
         try:
-            if data[:1] == b"H":
-                handshake.admit = lambda *_: {"pid": 1}
             ours.sendall(data[1:])
             ours.shutdown(socket.SHUT_WR)
-            server._serve(theirs)
-            if data[:1] != b"H":
-                assert server.table._table == {"secret": b"kept"}, "a stranger wrote"
+            if data[:1] == b"H":
+                client = store_server._Client(theirs, {"pid": 1})
+                while theirs.fileno() >= 0:  # until it has hung up
+                    server._hear(client)
+            else:
+                server._admit(theirs)
+                assert not server._admitted and server._table == {"secret": b"kept"}, "a stranger came in"
         finally:
-            handshake.admit = known
             ours.close()
+            theirs.close()
+
+
+def _store_alone():
+    """A store's server without its threads and its port."""
+    server = object.__new__(store_server.StoreServer)
+    server._table, server.key, server.who = {"secret": b"kept"}, b"key", handshake.introduction()
+    server._newcomers, server.port, server._closed = threading.BoundedSemaphore(1), 0, False
+    server._newcomers.acquire()
+    server._lost, server._waiting, server._next_end, server._admitted = {}, {}, math.inf, []
+    server._selector = SimpleNamespace(unregister=lambda connection: None)
+    return server
 
 
 class MeshProtocol(Parser):
@@ -401,6 +412,7 @@ class MeshProtocol(Parser):
 
     raises = (EOFError, DistNetworkError, DistBackendError)
     CALL = b"all_reduce(SUM) of float32 [2]"
+    IS_STAR = False
     LIKE = np.zeros(2, np.float32)
 
     def good(self):
@@ -416,6 +428,8 @@ class MeshProtocol(Parser):
             (6, b"control", b"", b"last call: barrier()"),
             (1, b"g#2", b"barrier", b""),
             (2, b"g#1", b"", b"process 1 has failed"),
+            (7, mesh.ROUTE.pack(0, 1, 0) + b"p", b"float32 [2]", data),
+            (8, b"control", b"", b'[[1, "it was killed", true]]'),
         ]
         self.frames = frames
         return [self._packed(frame) for frame in frames] + [b"".join(map(self._packed, frames[:4]))]
@@ -433,13 +447,14 @@ class MeshProtocol(Parser):
             if chance.random() < 0.7:
                 part = chance.randrange(1, 4)
                 frame[part] = changed(frame[part], chance, self.seeds)
-        frames[0][0] = chance.choice((0, 0, 1, 2, 2, 3, 4, 5, 6, 255))
+        frames[0][0] = chance.choice((0, 0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 255))
         return b"".join(map(self._packed, frames))
 
     def read(self, data):
         group = object.__new__(process_group.ProcessGroup)
         group.ranks, group.timeout, group.mesh = [0, 1], timedelta(0), object.__new__(mesh.Mesh)
         _join_alone(group.mesh)
+        group.mesh.is_star = self.IS_STAR
         own = group.mesh._inbox.messages[0, b"own"]
         ours, theirs = socket.socketpair()
         try:
@@ -459,6 +474,12 @@ class MeshProtocol(Parser):
         group.take(1, b"g#1", self.LIKE)
 
 
+class HubProtocol(MeshProtocol):
+    """The same, read by the process through which the messages of many go."""
+
+    IS_STAR = True
+
+
 def _join_alone(made):
     """Process 0 of 2, whose only connection a test reads. What it would tell the other is thrown away."""
     made.rank, made.size, made._lock = 0, 2, threading.RLock()
@@ -468,7 +489,7 @@ def _join_alone(made):
     made._ledger, made._gone, made._peers, made._closed = mesh.Ledger(0), {1: "it has ended"}, {}, False
     made._tell = lambda tell: None
     made._who, made._dead, made._silent, made._answers, made._last = {}, set(), set(), {}, None
-    made.death = ""
+    made.death, made.is_star, made._news = "", False, []
     made.when_in_trouble = None
     made._ledger.ours(b"g#1", MeshProtocol.CALL)
 
@@ -485,6 +506,7 @@ PARSERS = {
     "image": Image,
     "store": StoreProtocol,
     "mesh": MeshProtocol,
+    "hub": HubProtocol,
 }
 
 

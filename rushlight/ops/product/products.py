@@ -21,7 +21,7 @@ from ...core.warn import warn
 from ..creation.filled import eye
 from ..pointwise.building_blocks import dense
 from ..shape.view import _unsafe_view
-from .matmul import bmm, conjugate, matmul, mm
+from .matmul import bmm, conjugate, matmul, mm, product
 
 # ---------------------------------------------------------------------------------------------- pairs of dimensions
 
@@ -589,7 +589,7 @@ def _(g, out, x1, x2, p, needs):
 @primitive(name="_euclidean_dist", public=False, node="EuclideanDistBackward0")
 def _euclidean_by_product(x1, x2, /):
     """|a - b| from |a|^2 - 2 a.b + |b|^2: one matrix product, less exact for near points."""
-    squares = np.matmul(x1, x2.swapaxes(-2, -1)) * x1.dtype.type(-2)
+    squares = product(x1, x2.swapaxes(-2, -1)) * x1.dtype.type(-2)
     squares = squares + np.add.reduce(x1 * x1, -1)[..., None] + np.add.reduce(x2 * x2, -1)[..., None, :]
     return np.sqrt(np.maximum(squares, squares.dtype.type(0)))
 
@@ -693,8 +693,8 @@ def _rows(t, n):
 def _trilinear(input1, weight, input2, /):
     """x1^T W[k] x2 of each row. Shape: (rows, n), (k, n, m), (rows, m) -> (rows, k)"""
     k, n, m = weight.shape
-    left = np.matmul(input1, weight.transpose(1, 0, 2).reshape(n, k * m)).reshape(-1, k, m)
-    return np.matmul(left, input2[:, :, None])[:, :, 0]
+    left = product(input1, weight.transpose(1, 0, 2).reshape(n, k * m)).reshape(-1, k, m)
+    return product(left, input2[:, :, None])[:, :, 0]
 
 
 @_trilinear.vjp

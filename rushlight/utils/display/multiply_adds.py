@@ -42,6 +42,8 @@ _FORMULAS: dict[str, Callable[[Shapes, tuple[int, ...]], int]] = {
     "matmul": lambda given, out: prod(given["input"]) if len(given["other"]) == 1 else 0,
     **dict.fromkeys(("outer", "addr"), _outer),
     "addbmm": lambda given, out: prod(given["batch1"]) * given["batch2"][-1],
+    "_trilinear": lambda given, out: given["input1"][0] * (prod(given["weight"]) + prod(given["weight"][::2])),
+    "_euclidean_dist": lambda given, out: prod(given["x1"]) * given["x2"][-2],
     "sparse_mm": lambda given, out: given["values"][0] * given["dense"][-1],
 }
 

@@ -46,6 +46,11 @@ def einsum(g: Builder, out: Tensor, equation: Item, operands: Item, *rest: Item)
     return g.emit("Einsum", *[g.name(o) for o in operands.value], equation=plain(equation).replace(" ", ""))
 
 
+def bilinear(g: Builder, out: Tensor, x: Item, y: Item, weight: Item, bias: Item) -> str:
+    name = g.emit("Einsum", g.name(x), g.name(weight), g.name(y), equation="...n,knm,...m->...k")
+    return name if bias.value is None else g.emit("Add", name, g.name(bias))
+
+
 def outer(g: Builder, out: Tensor, x: Item, y: Item) -> str:
     return g.emit("Mul", g.emit("Unsqueeze", g.name(x), g.constant([1])), g.name(y))
 
@@ -477,5 +482,5 @@ ROWS: dict[str, Callable] = {
     "_upsample_bicubic2d_aa": upsample("cubic", antialias=True),
     "affine_grid_generator": affine_grid, "im2col": im2col, "col2im": col2im,
     "cosine_similarity": cosine_similarity, "pairwise_distance": pairwise_distance,
-    "cdist": cdist, "channel_shuffle": channel_shuffle, "glu": glu, "grid_sampler": grid_sample, "one_hot": one_hot,
+    "bilinear": bilinear, "cdist": cdist, "channel_shuffle": channel_shuffle, "glu": glu, "grid_sampler": grid_sample, "one_hot": one_hot,
 }  # fmt: skip
