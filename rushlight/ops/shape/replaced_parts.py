@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.dispatch.mode import no_grad, thread
 from ...core.dispatch.op import composite, primitive
+from ...core.tensor.placeholder import Placeholder
 from .slicing import diagonal, select, slice_
 
 
@@ -31,7 +32,7 @@ def _embedding(name: str, view: Any, part: Any, doc: str) -> None:
             raise RuntimeError(
                 f"{name}: expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(shown.shape)}"
             )
-        is_plain = type(input._array) is type(src._array) and input.dtype is src.dtype
+        is_plain = type(input._array) is type(src._array) is not Placeholder and input.dtype is src.dtype
         if is_plain and thread.state.level == 1 and (input._edge is not None or src._edge is not None):
             return operator(input, src, arguments_of(args, kwargs))
         out = input.clone()
