@@ -32,7 +32,8 @@ def _embedding(name: str, view: Any, part: Any, doc: str) -> None:
             raise RuntimeError(
                 f"{name}: expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(shown.shape)}"
             )
-        is_plain = type(input._array) is type(src._array) is not Placeholder and input.dtype is src.dtype
+        kind = type(input._array)
+        is_plain = kind is type(src._array) and not issubclass(kind, Placeholder) and input.dtype is src.dtype
         if is_plain and thread.state.level == 1 and (input._edge is not None or src._edge is not None):
             return operator(input, src, arguments_of(args, kwargs))
         out = input.clone()
