@@ -16,7 +16,12 @@ from numpy._core._multiarray_umath import __cpu_dispatch__ as dispatched
 from rushlight.backend import isa
 
 TESTS = ("compile", "backend", "ops", "nn", "amp", "examples")
-OF_OLDEST = ("compile", "backend", "amp")  # what generates code: SSE4.1 alone is rare, in Pentiums and Atoms
+# What generates code, and random programs of it: SSE4.1 alone is rare, in Pentiums and Atoms.
+_GENERATED = (
+    "combine", "draws", "im2col", "llvm_lanes", "llvm_math", "llvm_nests", "llvm_program", "loops", "native_operators", "pool",
+    "random_programs", "scalar_ops", "short_floats", "update", "windows",
+)  # fmt: skip
+OF_OLDEST = ("backend", "amp", *(f"compile/test_{name}.py" for name in _GENERATED))
 LEFT_OUT = (
     "compile/test_records", "compile/test_value_errors", "compile/test_capture_errors",
     "compile/test_capturing_threads", "compile/test_threads", "compile/test_memory_use", "compile/test_examples",

@@ -5,7 +5,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.backend.onednn import library
-from rushlight.compile.lower.llvm import engine
+from rushlight.compile.lower.llvm import engine, parallel, program
 from rushlight.compile.lower.onednn import blas, im2col
 from rushlight.compile.lower.onednn.direct import Run
 from rushlight.ops.spatial import conv
@@ -42,6 +42,7 @@ def close(out, exact):
 
 @pytest.fixture(autouse=True)
 def without_onednn(monkeypatch):
+    _ = program._fixed(), parallel.share_address()  # what a process makes once, and with the library where it is here
     monkeypatch.setattr(library, "_open", lambda: (None, "turned off by this test"))
 
 
