@@ -389,6 +389,7 @@ from .ops import addmv as addmv
 from .ops import baddbmm as baddbmm
 from .ops import addbmm as addbmm
 from .ops import addr as addr
+from .ops import bilinear as bilinear
 from .ops import tensordot as tensordot
 from .ops import kron as kron
 from .ops import chain_matmul as chain_matmul
@@ -398,7 +399,6 @@ from .ops import trace as trace
 from .ops import einsum as einsum
 from .ops import cross as cross
 from .ops import cdist as cdist
-from .ops import bilinear as bilinear
 from .ops import i0 as i0
 from .ops import i0_ as i0_
 from .ops import special_i0e as special_i0e

@@ -18,7 +18,7 @@ from .nn import (
     softmax,
 )
 from .spatial import adaptive_pool, avg_pool, conv, grid, interpolate, pool
-from .product import addmm, matmul, products
+from .product import addmm, bilinear, matmul, products
 from .special import bessel, error_functions, gamma_functions, logistic, modified_bessel, names, special_polynomials
 from .pointwise import arithmetic, bitwise, choice, complex_parts, elementary, limits, power, relations
 from .creation import filled, from_data, ranges

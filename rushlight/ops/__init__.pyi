@@ -1281,6 +1281,10 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha:
     """beta * input + alpha * the outer product of two vectors."""
     ...
 
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """out[k] = x1^T W[k] x2 + b[k]."""
+    ...
+
 def tensordot(a: Tensor, b: Tensor, dims: _int | Sequence[Sequence[_int]] = 2, out: Any = None) -> Tensor:
     """The sum of products over pairs of dimensions."""
     ...
@@ -1319,10 +1323,6 @@ def cross(input: Tensor, other: Tensor | _Number, dim: _int | Sequence[_int] | N
 
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """The p-norm distances of all pairs of rows."""
-    ...
-
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """out[k] = x1^T W[k] x2 + b[k]."""
     ...
 
 def i0(input: Tensor, *, out: Any = None) -> Tensor:

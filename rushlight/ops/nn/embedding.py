@@ -229,13 +229,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if max_norm is None:
         _check_indices(flat._array, 1, "embedding_bag")
     try:
-        if weights is None or sparse:
-            rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
-            rows = rows if weights is None else rows * weights.unsqueeze(1)
-        else:
-            if max_norm is not None and not weight.is_meta:
-                renormalise(weight, flat, max_norm, norm_type)
-            rows = _weighted_rows(weight, flat, weights, _row(padding_idx, weight._array.shape[0]), scale_grad_by_freq)
+        rows = _rows_of(flat, weights, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     except IndexError as error:
         raise _outside(flat, weight) or error from None
     if input._array.ndim == 2 and padding_idx is None and shape[1]:
@@ -245,6 +239,16 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if padding_idx is not None or include_last_offset:
         rows = rows.masked_fill(skipped.unsqueeze(1), float("-inf") if mode == "max" else 0)
     return shown_as(_bags(rows, bag, counts, mode), "EmbeddingBagBackward0")
+
+
+def _rows_of(flat, weights, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse):
+    """The rows of the table at the indices, times the weights where there are some."""
+    if weights is None or sparse:
+        rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+        return rows if weights is None else rows * weights.unsqueeze(1)
+    if max_norm is not None and not weight.is_meta:
+        renormalise(weight, flat, max_norm, norm_type)
+    return _weighted_rows(weight, flat, weights, _row(padding_idx, weight._array.shape[0]), scale_grad_by_freq)
 
 
 def _outside(flat, weight):

@@ -32,25 +32,16 @@ def guard(op, check, *, operators=True):
     """Call `check(tensors)` in the careful path of `op`, where bools, numbers and mixed types arrive, before its work."""
 
     def guarded(careful):
-        def call(record, tensors, metadata, error):
+        def call(record, tensors, *rest):
             if are_operands(tensors):
                 check(tensors)
-            return careful(record, tensors, metadata, error)
-
-        return call
-
-    def guarded_out(careful):
-        def call(record, tensors, metadata, out):
-            if are_operands(tensors):
-                check(tensors)
-            return careful(record, tensors, metadata, out)
+            return careful(record, tensors, *rest)
 
         return call
 
     op.record.checks.append(check)
     scope = op.record.complete_scope()
-    scope["slow_out"] = guarded_out(scope["slow_out"])
-    for name in ("slow_call", "slow_operator") if operators else ("slow_call",):
+    for name in ("slow_call", "slow_out", "slow_operator")[: 3 if operators else 2]:
         scope[name] = guarded(scope[name])
 
 

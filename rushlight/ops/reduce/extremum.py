@@ -6,6 +6,8 @@ gradient evenly between equal elements. A nan is larger, and smaller, than every
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...core.dispatch.mode import may_branch_on_data
@@ -404,6 +406,11 @@ def argmin(input, /, dim=None, keepdim=False):
 # ---------------------------------------------------------------------------------------------- running extremes
 
 
+_OF_RUNNING: dict[str, Any] = {
+    "method": True, "out": True, "outputs": 1, "jit_min_elements": SOME, "jit_warmup": 4_000_000,
+}  # fmt: skip
+
+
 def _running(ufunc, a, dim):
     """The running extreme along `dim` and the latest place where it was found."""
     d = wrap_dim(dim, a.ndim)
@@ -420,14 +427,7 @@ def _running(ufunc, a, dim):
     return dense(values), dense(index)
 
 
-@primitive(
-    method=True,
-    out=True,
-    outputs=1,
-    returns=named("cummax", "values", "indices"),
-    jit_min_elements=SOME,
-    jit_warmup=4_000_000,
-)
+@primitive(returns=named("cummax", "values", "indices"), **_OF_RUNNING)
 def cummax(input, /, dim):
     """The largest element so far along `dim`, and where it was last seen: a named tuple (values, indices).
 
@@ -443,14 +443,7 @@ def cummax(input, /, dim):
     return _running(np.maximum, input, dim)
 
 
-@primitive(
-    method=True,
-    out=True,
-    outputs=1,
-    returns=named("cummin", "values", "indices"),
-    jit_min_elements=SOME,
-    jit_warmup=4_000_000,
-)
+@primitive(returns=named("cummin", "values", "indices"), **_OF_RUNNING)
 def cummin(input, /, dim):
     """The smallest element so far along `dim`, and where it was last seen: a named tuple (values, indices).
 

@@ -649,6 +649,7 @@ def _(g, input, out, ord, dim, keepdim, dtype):
 
 
 def norm_gradient(g, x, out, ord, dim, keepdim):
+    """The gradient of the norm `out` of x for x; None where torch counts as if nothing depended on it."""
     if ord == 0:
         return None  # torch counts as if nothing depended on the elements
     if not keepdim and x.ndim:

@@ -400,34 +400,24 @@ def _sine_double(b: Builder, x: Val, quarter: int) -> Val:
     return _turned(b, x, b.op("fadd", r, sine), b.op("fadd", near, small), turns, quarter)
 
 
-@emits("sin", "widened")
-def _sin(b: Builder, x: Val) -> Val:
-    return b.select(b.compare("fcmp oeq", x, 0.0), x, _sine(b, x, 0))
+def _angles(kind: str, sine: Callable[[Builder, Val, int], Val]) -> None:
+    """Register sin, cos and tan of registers of a kind."""
+
+    @emits("sin", kind)
+    def sin(b: Builder, x: Val) -> Val:
+        return b.select(b.compare("fcmp oeq", x, 0.0), x, sine(b, x, 0))
+
+    @emits("cos", kind)
+    def cos(b: Builder, x: Val) -> Val:
+        return sine(b, x, 1)
+
+    @emits("tan", kind)
+    def tan(b: Builder, x: Val) -> Val:
+        return b.op("fdiv", sin(b, x), cos(b, x))
 
 
-@emits("cos", "widened")
-def _cos(b: Builder, x: Val) -> Val:
-    return _sine(b, x, 1)
-
-
-@emits("tan", "widened")
-def _tan(b: Builder, x: Val) -> Val:
-    return b.op("fdiv", _sin(b, x), _cos(b, x))
-
-
-@emits("sin", "double")
-def _sin_double(b: Builder, x: Val) -> Val:
-    return b.select(b.compare("fcmp oeq", x, 0.0), x, _sine_double(b, x, 0))
-
-
-@emits("cos", "double")
-def _cos_double(b: Builder, x: Val) -> Val:
-    return _sine_double(b, x, 1)
-
-
-@emits("tan", "double")
-def _tan_double(b: Builder, x: Val) -> Val:
-    return b.op("fdiv", _sin_double(b, x), _cos_double(b, x))
+_angles("widened", _sine)
+_angles("double", _sine_double)
 
 
 _ATAN = [(-1) ** k / (2 * k + 1) for k in range(13, 0, -1)]  # of a number below 0.415: to 1e-12

@@ -33,7 +33,7 @@ _OUTS = {"running_maximum": 2, "running_minimum": 2}
 
 
 def bind(extern: Extern, binder: Probe) -> bool:
-    """Emit a running sum, product or recurrence; False where it cannot be served."""
+    """Emit a running sum, product, extreme or recurrence; False where it cannot be served."""
     operands, results, axis = extern.operands, extern.results, extern.options["axis"]
     out = results[0]
     if not all(_fits(extern, operands, r) for r in results):
