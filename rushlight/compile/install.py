@@ -24,6 +24,7 @@ from ..core.jit_switch import jit
 from ..core.locks import made_once
 from ..core.random.continuous import normals_by_numpy
 from ..core.random.mersenne import WORDS, blocks_by_numpy
+from ..core.tensor.placeholder import Placeholder
 from ..ops.nn.softmax import _log_softmax, _softmax
 from ..ops.pointwise.building_blocks import LEAST_COUNTED
 from ..ops.pointwise.fused_loops import FUSED_LOOPS
@@ -128,7 +129,8 @@ class _Evaluated:
 def _calls_to_wait(module: Any) -> int:
     """The calls that take, by their operators, twice as long as making a program of them."""
     nodes = 2 * sum(1 for _ in module.modules())
-    kept_bytes = sum(p._array.nbytes for p in module.parameters())
+    arrays = [p._array for p in module.parameters()]
+    kept_bytes = sum(a.nbytes for a in arrays if not isinstance(a, Placeholder))  # lazy ones have no memory yet
     make_ms = 100 + 5 * nodes
     return int(2 * make_ms / (0.01 * nodes + 1e-6 * kept_bytes))
 

@@ -593,6 +593,13 @@ def test_a_module_that_evaluates_becomes_a_program_after_many_calls(made, monkey
     assert key not in module_programs.value
 
 
+def test_a_lazy_module_that_evaluates(made):
+    """Its parameters have no memory at the first call."""
+    net = nn.Sequential(nn.LazyLinear(8), nn.ReLU(), nn.LazyLinear(2)).eval()
+    assert net(torch.ones(4, 3)).shape == (4, 2)
+    assert net[0].weight.shape == (8, 3)
+
+
 def test_a_module_that_trains_is_not_counted(made, monkeypatch):
     from rushlight.compile import install
 
