@@ -331,6 +331,8 @@ def _(g, tensors_rest):
 def _setitem(self, index, value):
     if fits_floats(value) and _write_number(self, index, value):
         return
+    if type(value) is Tensor and _write_values(self, index, value):
+        return
     if _is_mask(index) and not index.is_cpu and _is_single(value):  # without asking the device where the mask is true
         _check_mask(index._array, self._array.shape, 0)
         self.masked_fill_(index.reshape(index.shape + (1,) * (self.ndim - index.ndim)), value)
@@ -375,6 +377,26 @@ def _write_number(self: Tensor, index: Any, value: float) -> bool:
     if accept_inplace(self) is None:
         return False
     a[index] = value
+    return True
+
+
+def _write_values(self: Tensor, index: Any, value: Tensor) -> bool:
+    """Do `x[index] = values` for a plain index where it needs no checks and no history. Whether it was done."""
+    a, b = self._array, value._array
+    if type(a) is not np.ndarray or type(b) is not np.ndarray or a.dtype is not b.dtype:
+        return False
+    for i in index if type(index) is tuple else (index,):
+        if type(i) is not int and not (type(i) is slice and _is_rising(i)):
+            return False
+    try:
+        part = a[index]
+    except IndexError:
+        return False
+    if type(part) is not np.ndarray or part.shape != b.shape or value._edge is not None:
+        return False
+    if (value._storage is not None and value._storage is self._storage) or accept_inplace(self) is None:
+        return False
+    part[...] = b
     return True
 
 
