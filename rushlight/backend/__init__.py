@@ -14,5 +14,5 @@ def _open(kind: str, index: int | None) -> Any:
     return getattr(import_module(f"{__name__}.{kind}"), f"open_{kind}")(index)
 
 
-for _kind in ("meta", "cuda"):
-    devices.register(_kind, partial(_open, _kind))
+devices.register("meta", partial(_open, "meta"))
+devices.register("cuda", partial(_open, "cuda"), gpus.count)

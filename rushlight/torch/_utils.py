@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import ops
+from ..core.device.devices import NO_ACCELERATOR
 from ..core.device.devices import device as Device
 from ..core.tensor.pickling import rebuild_meta_tensor as _rebuild_meta_tensor_no_storage
 from ..core.tensor.pickling import rebuild_tensor_v2 as _rebuild_tensor_v2
@@ -89,4 +90,4 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
         return device.index
     if not optional:
         raise ValueError(f"Expected a torch.device with a specified index or an integer, but got: {device}")
-    raise RuntimeError("Cannot access accelerator device when none is available.")
+    raise RuntimeError(NO_ACCELERATOR)

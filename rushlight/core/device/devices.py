@@ -35,7 +35,8 @@ class device:
         if isinstance(type, self.__class__):
             type, index = type.type, type.index
         elif isinstance(type, int):
-            type, index = "cuda", type
+            _check_index(type)
+            type, index = _type_by_number(), type
         elif not isinstance(type, str):
             raise TypeError(
                 f"device() received an invalid combination of arguments - got ({'' if type is None else _type_name(type)}), "
@@ -118,23 +119,37 @@ def _parse(text: str, index: int | None) -> tuple[str, int | None]:
 
 
 CPU = device("cpu")
+NO_ACCELERATOR = "Cannot access accelerator device when none is available."
 
 
 # ---------------------------------------------------------------------------------------------- those that exist
 
 _openers: dict[str, Callable[[int | None], Backend]] = {}
+_counts: dict[str, Callable[[], int]] = {}
 _backends: dict[tuple[str, int | None], Backend] = {}
 _seed: int | None = None  # of the random streams of devices that are opened later
 
 
-def register(kind: str, open: Callable[[int | None], Backend]) -> None:
+def register(kind: str, open: Callable[[int | None], Backend], count: Callable[[], int] | None = None) -> None:
     """Make `device(kind)` exist: `open(index)` returns its backend, once for each index.
 
+    count: how many there are, for a kind that a number alone may mean, as `device(0)`.
     Raises ValueError for a name that is no device type, as in "kind:index".
     """
     if not _is_type(kind):
         raise ValueError(f"a device's type consists of letters and '_'; got {kind!r}")
     _openers[kind] = open
+    if count is not None:
+        _counts[kind] = count
+
+
+def _type_by_number() -> str:
+    """The type of `device(0)`: that of the accelerator. Raises RuntimeError where there is none."""
+    known = accelerator()
+    kind = known.device.type if known is not None else next((k for k, count in _counts.items() if count()), None)
+    if kind is None:
+        raise RuntimeError(NO_ACCELERATOR)
+    return kind
 
 
 def _opener(kind: str) -> Callable[[int | None], Backend] | None:

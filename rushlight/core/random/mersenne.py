@@ -347,7 +347,11 @@ def _address(stream: Any) -> int:
 
 
 def _checked(where: Any) -> device:
-    found = backend(where)
+    try:
+        found = backend(where)
+    except AssertionError as absent:  # as other calls that need a GPU raise, but torch's generators do not
+        name = device(where).type.upper()
+        raise RuntimeError(f"Cannot get {name} generator without ATen_{name.lower()} library. {absent}") from None
     if found is not None and found.generator is None:
         raise RuntimeError(f"{found.device.type.upper()} device type not an accelerator.")
     return check(where)

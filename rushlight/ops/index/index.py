@@ -389,14 +389,14 @@ def _write_values(self: Tensor, index: Any, value: Tensor) -> bool:
         if type(i) is not int and not (type(i) is slice and _is_rising(i)):
             return False
     try:
-        part = a[index]
+        target = a[index]
     except IndexError:
         return False
-    if type(part) is not np.ndarray or part.shape != b.shape or value._edge is not None:
+    if type(target) is not np.ndarray or target.shape != b.shape or value._edge is not None:
         return False
     if (value._storage is not None and value._storage is self._storage) or accept_inplace(self) is None:
         return False
-    part[...] = b
+    target[...] = b
     return True
 
 

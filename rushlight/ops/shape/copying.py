@@ -204,7 +204,7 @@ def pin_memory(self, device=None):
     if not self.is_cpu:
         raise RuntimeError(f"cannot pin '{self.type()}' only dense CPU tensors can be pinned")
     if where is None:
-        raise RuntimeError("Cannot access accelerator device when none is available.")
+        raise RuntimeError(devices.NO_ACCELERATOR)
     return where.pin(self)
 
 
