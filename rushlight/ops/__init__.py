@@ -23,7 +23,7 @@ from .special import bessel, error_functions, gamma_functions, logistic, modifie
 from .pointwise import arithmetic, bitwise, choice, complex_parts, elementary, limits, power, relations
 from .creation import filled, from_data, ranges
 from .shape import concatenate, copying, diagonal, rearrange, replaced_parts, resize, sequences, slicing, view
-from .reduce import cumulative, extremum, histogram, ordering, reduction, variance
+from .reduce import cumulative, extremum, histogram, norms, ordering, reduction, variance
 from .random import gamma, sample
 from .index import index, index_slices, mask, scatter, scatter_reduce, shared_places, take
 from .linalg import linalg, low_rank, lu

@@ -12,7 +12,7 @@ from ...core.tensor.dtype import int64
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.choice import where
-from ..reduce import reduction
+from ..reduce import norms
 from .factor import eigvalsh, svdvals
 from .matrices import check_floating, check_matrix, check_norm_type, real_type
 from .solvers import inv_ex
@@ -65,7 +65,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     check_norm_type(x, dtype, "linalg.vector_norm")
     dims = _dims(dim)
     _check_not_empty(x, ord, dims)
-    return reduction.vector_norm(x, float(ord), dims or None, keepdim, dtype)
+    return norms.vector_norm(x, float(ord), dims or None, keepdim, dtype)
 
 
 def _matrix_dims(x, dim, name):
@@ -101,7 +101,7 @@ def _by_sums(x, ord, dims, keepdim):
     d1, d2 = dims if abs(ord) == 1 else dims[::-1]
     if d1 < d2 and not keepdim:
         d2 -= 1
-    sums = reduction.vector_norm(x, 1.0, (d1,), keepdim, None)
+    sums = norms.vector_norm(x, 1.0, (d1,), keepdim, None)
     if not sums.shape[d2] and ord > 0:
         return sums.detach().sum(d2, keepdim=keepdim)
     return sums.amax(d2, keepdim) if ord > 0 else sums.amin(d2, keepdim)
@@ -120,7 +120,7 @@ def _matrix_norm(A, ord, dim, keepdim, dtype):
     dims = _matrix_dims(A, dim, name)
     check_norm_type(A, dtype, name)
     if ord == "fro":
-        return reduction.vector_norm(A, 2.0, dims, keepdim, dtype)
+        return norms.vector_norm(A, 2.0, dims, keepdim, dtype)
     x = A if dtype is None else A.to(dtype)
     if isinstance(ord, str) or abs(ord) == 2:
         return _by_singular_values(x, ord, dims, keepdim)

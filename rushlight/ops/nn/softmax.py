@@ -13,7 +13,7 @@ from ...core.warn import warn
 from ..creation.filled import empty_like, zeros_like
 from ..pointwise.building_blocks import F32, F64, MANY, add_reduce, by_rows, max_reduce, widened
 from ..pointwise.checks import not_implemented
-from ..reduce.reduction import vector_norm
+from ..reduce.norms import vector_norm
 
 # ---------------------------------------------------------------------------------------------- softmax
 

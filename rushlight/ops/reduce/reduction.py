@@ -1,6 +1,6 @@
-"""Sums and what is made of them: sum, mean, prod, any, all, norms, logsumexp.
+"""Sums and what is made of them: sum, mean, prod, any, all, logsumexp.
 
-`dim` is None (all dimensions), an int or several. The largest and smallest elements are in `extremum.py`, running sums in
+`dim` is None (all dimensions), an int or several. Norms are in `norms.py`, the largest and smallest elements are in `extremum.py`, running sums in
 `cumulative.py`, variances in `variance.py`, order statistics in `ordering.py`, counts in `histogram.py`.
 """
 
@@ -15,7 +15,6 @@ from ...core.device.buffer import Buffer
 from ...core.dispatch.mode import may_branch_on_data, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
-from ...core.dispatch.torch_function import told_by_keyword
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
 from ...core.tensor.size import wrap_dim, wrap_dims
@@ -28,7 +27,6 @@ from ..pointwise.building_blocks import (
     conjugate,
     dense,
     max_reduce,
-    min_reduce,
     multiply_reduce,
     widened,
 )
@@ -599,138 +597,6 @@ def count_nonzero(input, /, dim=None):
     tensor(2)
     """
     return dense(np.add.reduce(input != 0, axes_of(dim, input.ndim), I64))
-
-
-# ---------------------------------------------------------------------------------------------- norms
-
-
-_PIECE = 16384  # elements: 22 MB take 1.3 ms in products of pieces with themselves, 5 with an array of squares
-
-
-def _is_plain(a):
-    return type(a) is np.ndarray and (a.dtype is F32 or a.dtype is F64) and a.flags.c_contiguous
-
-
-@widened
-def _vector_norm(a, ord, axis, keepdims):
-    if ord == 2 and a.size > _PIECE and (axis is None or a.ndim == 1) and not keepdims and _is_plain(a):
-        flat = a.reshape(-1)
-        pieces = (flat[i : i + _PIECE] for i in range(0, a.size, _PIECE))
-        return np.sqrt(a.dtype.type(math.fsum(float(np.dot(x, x)) for x in pieces)))
-    if ord == 2:
-        squares = a.real**2 + a.imag**2 if a.dtype.kind == "c" else np.multiply(a, a)
-        return dense(np.sqrt(add_reduce(squares, axis, None, None, keepdims)))
-    size = np.abs(a)
-    if ord == 1:
-        return dense(add_reduce(size, axis, None, None, keepdims))
-    if ord in (math.inf, -math.inf):
-        return dense((max_reduce if ord > 0 else min_reduce)(size, axis, None, None, keepdims))
-    if ord == 0:
-        return dense(add_reduce(size != 0, axis, size.dtype, None, keepdims))
-    return dense(add_reduce(size**ord, axis, None, None, keepdims) ** (1.0 / ord))
-
-
-@primitive(public=False, name="linalg_vector_norm", jit_min_elements=MANY)
-def vector_norm(input, /, ord, dim, keepdim, dtype):
-    """(sum |x|**ord)**(1/ord) over `dim`."""
-    if dtype is not None:
-        input = cast(input, dtype.numpy)
-    if input.dtype.kind not in "fcV":
-        raise RuntimeError(
-            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-            f"{type_word(dtypes.from_numpy(input.dtype))}"
-        )
-    return _vector_norm(input, ord, axes_of(dim, input.ndim), keepdim)
-
-
-@vector_norm.vjp
-def _(g, input, out, ord, dim, keepdim, dtype):
-    return norm_gradient(g, input if dtype is None else input.to(dtype), out, ord, dim, keepdim)
-
-
-def norm_gradient(g, x, out, ord, dim, keepdim):
-    """The gradient of the norm `out` of x for x; None where torch counts as if nothing depended on it."""
-    if ord == 0:
-        return None  # torch counts as if nothing depended on the elements
-    if not keepdim and x.ndim:
-        g, out = keep_dims(g, dim, x.ndim), keep_dims(out, dim, x.ndim)
-    if ord == 1:
-        return x.sgn() * g
-    if ord == 2:
-        return g * (x / out).masked_fill(out == 0, 0)  # so torch's own derivative is nan where this is 0 / 0
-    if ord in (math.inf, -math.inf):
-        chosen = (x.abs() == out) | (x.isnan() & out.isnan())
-        count = chosen.sum(dim, keepdim=True) if x.ndim else 1
-        return x.sgn() * (chosen / count * g)
-    if ord < 1:
-        return (x.sgn() * x.abs().pow(ord - 1)).masked_fill(x == 0, 0) * (g * out.pow(1 - ord))
-    if ord < 2:
-        return x.sgn() * x.abs().pow(ord - 1) * (g / out.pow(ord - 1)).masked_fill(out == 0, 0)
-    return x * x.abs().pow(ord - 2) * (g / out.pow(ord - 1)).masked_fill(out == 0, 0)
-
-
-@told_by_keyword
-@composite(method=True)
-def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
-    """The norm of the elements over `dim`: (sum |x|^p)^(1/p).
-
-    Args:
-        p: a number or inf; "fro" is 2, "nuc" the sum of the singular values of a matrix.
-        dim: an int or a tuple; all dimensions by default.
-        keepdim: whether reduced dimensions stay, with size 1.
-        out: the tensor to write the result to.
-        dtype: the type to compute in; by default the input's.
-    Shape: (*) -> (*) without `dim`
-    Raises:
-        RuntimeError: `p` is another text, as in `norm(ones(2), "x")`.
-        IndexError: `dim` is out of range, as in `norm(ones(2), dim=1)`.
-
-    >>> norm(tensor([3.0, 4.0]))
-    tensor(5.)
-    """
-    if p == "nuc":
-        from ..linalg.linalg import matrix_norm
-
-        result = matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    elif p == "fro" or p is None:
-        if p is not None and isinstance(dim, (tuple, list)) and len(dim) > 2:
-            raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
-        result = vector_norm(input, 2.0, dim, keepdim, dtype)
-    elif isinstance(p, str):
-        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
-    else:
-        result = vector_norm(input, float(p), dim, keepdim, dtype)
-    return result if out is None else write_out("norm", (input,), result, out)
-
-
-@composite(method=True)
-def dist(input, other, p=2):
-    """The p-norm of input - other over all elements.
-
-    Args:
-        other: a tensor, broadcast against `input`.
-        p: a number or inf.
-    Shape: (*), (*) -> ()
-    Raises:
-        RuntimeError: the shapes do not broadcast, as in `dist(ones(2), ones(3))`.
-
-    >>> dist(tensor([1.0, 2.0]), tensor([4.0, 6.0]))
-    tensor(5.)
-    """
-    if not isinstance(other, Tensor):
-        raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    return _dist(input, other, float(p))
-
-
-@primitive(name="dist", public=False, promote="same")
-def _dist(input, other, /, p):
-    return vector_norm.record.reference(np.subtract(input, other), p, None, False, None)
-
-
-@_dist.vjp
-def _(g, input, other, out, p):
-    part = norm_gradient(g, input - other, out, p, None, False)
-    return part, None if part is None else -part
 
 
 # ---------------------------------------------------------------------------------------------- logsumexp

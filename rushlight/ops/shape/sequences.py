@@ -13,7 +13,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant, type_word
 from ..pointwise.building_blocks import conjugate, dense, shared_order
-from ..reduce.reduction import norm_gradient, vector_norm
+from ..reduce.norms import norm_gradient, vector_norm
 
 
 @composite()
