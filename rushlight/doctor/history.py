@@ -11,8 +11,8 @@ import numpy as np
 from .places import Place, assigned_name
 
 if TYPE_CHECKING:
-    from .doctor import Doctor
     from .events import Step
+    from .observer import Observer
 
 __all__ = ["History"]
 
@@ -28,7 +28,7 @@ _Mix = tuple[tuple[Place, int], ...]  # where a gradient came from: backward sta
 class History:
     """Collects while the program runs; `as_dict` is what the page is given."""
 
-    def __init__(self, doctor: Doctor) -> None:
+    def __init__(self, doctor: Observer) -> None:
         self.doctor = doctor
         self.start = time.perf_counter()
         self.first: list[tuple] = []  # (number, time, kind, lane, place, step, more)
