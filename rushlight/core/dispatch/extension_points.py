@@ -321,8 +321,8 @@ class TrainingObserver(Protocol):
 
 module_caller: Slot[Callable[[Any, Callable, Any, tuple, dict[str, Any]], Any]] = Slot()
 """`(module, call, hooked, args, kwargs)`: returns what `call(module, hooked, args, kwargs)` does, around which it may look.
-Read by `nn/modules/module.py`: at each call of a module, by `doctor/doctor.py`, `utils/display/copies.py` and `compile/jit/module_calls.py`.
-Filled by `doctor/doctor.py`, while a program is watched, by `utils/display/copies.py`, while `summary` runs a model, and by
+Read by `nn/modules/module.py`: at each call of a module, by `doctor/observer.py`, `utils/display/copies.py` and `compile/jit/module_calls.py`.
+Filled by `doctor/doctor.py` and `doctor/observer.py`, while a program is watched, by `utils/display/copies.py`, while `summary` runs a model, and by
 `compile/jit/module_calls.py`, for some calls once the backward of a loop is a program. Costs: 2 to 5 ns for each call."""
 
 module_programs: Table[int, Callable[[Any, tuple, dict[str, Any]], Any]] = Table()
@@ -340,8 +340,8 @@ training_observer: Slot[TrainingObserver] = Slot()
 Read by `autograd/backward.py`, `autograd/function.py`, `core/tensor/tensor.py` (`.grad` is set, or read where there is none),
 `nn/parameter.py` (gradients are cleared), `nn/utils/clip_grad.py`, `nn/modules/module.py` (modes), `nn/modules/batchnorm.py`,
 `nn/modules/rnn.py`, `ops/random/sample.py`, `core/dispatch/mode.py`, `optim/optimizer.py`, `optim/lr_scheduler/base.py`, `amp/grad_scaler.py`, `utils/data/dataloader.py`,
-`utils/data/iterator.py` and `compile/jit/step.py`; by `doctor/doctor.py`, `doctor/session.py` and `doctor/hints.py`, since there is one at a time, and by `utils/display/copies.py`.
-Filled by `doctor/doctor.py`, `doctor/session.py` and `doctor/hints.py`, and set aside by `utils/display/copies.py`, while a program is watched. Costs: 2 to 5 ns for each event.
+`utils/data/iterator.py` and `compile/jit/step.py`; by `doctor/doctor.py`, `doctor/observer.py`, `doctor/session.py` and `doctor/hints.py`, since there is one at a time, and by `utils/display/copies.py`.
+Filled by `doctor/doctor.py`, `doctor/observer.py`, `doctor/session.py` and `doctor/hints.py`, and set aside by `utils/display/copies.py`, while a program is watched. Costs: 2 to 5 ns for each event.
 """
 
 # torch's numbers of what a profile shows: a call of an operator, a function that consists of others, a block of a program
@@ -395,4 +395,4 @@ Costs: nothing in eager calls."""
 distributed: Slot[ModuleType] = Slot()
 """`rushlight.distributed`: empty as long as the program has not loaded it, and so has made no process group.
 Read by `nn/modules/batchnorm.py` (each forward of SyncBatchNorm), `nn/parallel/join.py` (for all of nn/parallel: where an
-object is made, and in compiled steps), `utils/data/distributed.py` (where they are made), and by `doctor/doctor.py` (each step, while a program is watched). Filled by `distributed/__init__.py`. Costs: nothing in eager calls."""
+object is made, and in compiled steps), `utils/data/distributed.py` (where they are made), and by `doctor/doctor.py` and `doctor/observer.py` (each step, while a program is watched). Filled by `distributed/__init__.py`. Costs: nothing in eager calls."""

@@ -149,7 +149,7 @@ def are_operands(values: tuple) -> bool:
 def execute(record: Op, arrays: list, metadata: tuple) -> Any:
     """Run the kernel without NumPy's floating-point warnings; errors have torch's message."""
     if record.lacks:
-        _refuse_lacking(record, arrays)
+        _refuse_lacking(record, arrays, metadata)
     try:
         where = backend_of(arrays)
         if where is None and not in_kernel.get():
@@ -168,15 +168,40 @@ def execute(record: Op, arrays: list, metadata: tuple) -> Any:
             del better  # this frame is in its traceback: together they would keep the tensors until a collection
 
 
-def _refuse_lacking(record: Op, arrays: list) -> None:
-    """Raise torch's error where the arrays are of a type that its kernel lacks, after its errors of shapes that do not broadcast."""
+def _refuse_lacking(record: Op, arrays: list, metadata: tuple) -> None:
+    """Raise torch's error where the arrays are of a type that its kernel lacks, after its errors of wrong shapes."""
     first = arrays if record.kind == "binary" else arrays[:1]
     wrong = next((a.dtype for a in first if hasattr(a, "dtype") and lacks(record.lacks, a.dtype)), None)
     if wrong is None:
         return
     if record.kind == "binary":
         broadcast_shapes(*(np.shape(a) for a in arrays))
+    elif not record.draws:
+        _refuse_other(record, arrays, metadata, wrong)
     raise error_of(record.name, wrong)
+
+
+def _refuse_other(record: Op, arrays: list, metadata: tuple, wrong: np.dtype) -> None:
+    """Raise what the kernel would say to floats of these shapes. Arrays of the type `wrong` may be meant: indices stay."""
+    floats = [np.broadcast_to(_F32_ZERO, a.shape) if getattr(a, "dtype", None) == wrong else a for a in arrays]
+    said = None if type(arrays[0]) is not np.ndarray else _error(record, [floats[0], *arrays[1:]], metadata)
+    try:
+        if said is not None and _error(record, floats, metadata) is not None:
+            raise said
+    finally:
+        del said  # this frame is in its traceback: together they would keep the tensors until a collection
+
+
+def _error(record: Op, arrays: list, metadata: tuple) -> Exception | None:
+    try:
+        with np.errstate(all="ignore"):
+            record.invoke(record.kernel, arrays, metadata)
+    except Exception as error:
+        return error.with_traceback(None)
+    return None
+
+
+_F32_ZERO = np.zeros((), np.float32)
 
 
 def _finish(record: Op, tensors: tuple, arrays: list, metadata: tuple, r: Any, state: Any) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.reduction import check_reduction, legacy_reduction, reduce_loss
+from rushlight.ops.nn.loss import check_triplet
 
 from .operators import ops
 
@@ -154,11 +155,7 @@ def triplet_margin_with_distance_loss(
     """
     check_reduction(reduction)
     _check_margin(margin)
-    if not anchor.dim() == positive.dim() == negative.dim():
-        raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
-            f"anchor {anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs"
-        )
+    check_triplet(anchor, positive, negative)
     distance = ops.pairwise_distance if distance_function is None else distance_function
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:

@@ -206,7 +206,7 @@ def _item(i: Any) -> Any:
 def _index_tensor(i: Tensor) -> Any:
     a = i._array
     if a.dtype.kind not in "iub":
-        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors (got {i.dtype})")
+        raise _no_index_type(i)
     if a.dtype == np.uint8:
         warn(
             "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
@@ -215,8 +215,12 @@ def _index_tensor(i: Tensor) -> Any:
     if not a.ndim and a.dtype.kind != "b" and not getattr(a, "is_batched", False):
         return i.__index__()
     if a.dtype.kind != "b" and a.dtype.itemsize < 4:
-        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors (got {i.dtype})")
+        raise _no_index_type(i)
     return i
+
+
+def _no_index_type(i: Tensor) -> IndexError:
+    return IndexError(f"tensors used as indices must be long, int, byte or bool tensors (got {i.dtype})")
 
 
 def _dims_taken(i: Any) -> int:
@@ -576,6 +580,8 @@ def _values(name: str, input: Tensor, indices: Any, places: list, values: Any, a
 def _put_indices(input: Tensor, indices: Any) -> list:
     out: list[Any] = []
     for i in indices:
+        if i is not None and i._array.dtype.kind not in "iub":
+            raise _no_index_type(i)
         if i is not None and i._array.dtype.kind == "b":
             out.extend(_from_mask(i._array, input._array.shape, len(out)))
         else:

@@ -20,13 +20,21 @@ from .duplicate_index import add_at
 _FULL = slice(None)
 
 
+def check_index_type(name: str, index: np.ndarray) -> None:
+    """Raise torch's error for an index of another type than `name` takes."""
+    if index.dtype != np.int64 and (index.dtype != np.int32 or name == "index_copy"):
+        found = word(index)
+        raise RuntimeError({
+            "index_select": f"index_select(): Expected dtype int32 or int64 for index (got {found})",
+            "index_copy": f"index_copy_(): Expected a long tensor for index, but got {found}",
+        }.get(name, f"{name}_(): Expected dtype int32/int64 for index but got: {found}"))  # fmt: skip
+
+
 def _check_index(name: str, index: np.ndarray, n: int, dim: int = 0) -> np.ndarray:
     """A 1-D index within [0, n). Raises RuntimeError on its type and IndexError on its values."""
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim}")
-    if index.dtype != np.int64 and index.dtype != np.int32:
-        expected = "int32 or int64" if name == "index_select" else "int32/int64"
-        raise RuntimeError(f"{name}(): Expected dtype {expected} for index (got {word(index)})")
+    check_index_type(name, index)
     flat = index.reshape(-1)
     if not lies_within(flat, 0, n):
         bad = flat[(flat < 0) | (flat >= n)][0]
@@ -77,6 +85,7 @@ def _check_source(
     name: str, input: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int
 ) -> tuple[int, np.ndarray]:
     """(dimension, checked index) of an index_* call that places slices of `source`."""
+    check_index_type(name, index)
     if source.dtype != input.dtype:
         raise RuntimeError(
             f"index_add_(): self ({word(input)}) and source ({word(source)}) must have the same scalar type"

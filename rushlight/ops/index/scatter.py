@@ -27,10 +27,14 @@ from .duplicate_index import add_at, combine_at
 _I64 = np.dtype(np.int64)
 
 
-def _grid(name: str, index: np.ndarray, shape: tuple, d: int) -> tuple:
-    """The full NumPy index of an index tensor along dimension `d`."""
+def _check_index_type(name: str, index: np.ndarray) -> None:
     if index.dtype != np.int64 and index.dtype != np.int32:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+
+
+def _grid(name: str, index: np.ndarray, shape: tuple, d: int) -> tuple:
+    """The full NumPy index of an index tensor along dimension `d`."""
+    _check_index_type(name, index)
     n = shape[d] if shape else 1
     rows = _rows_of(index, shape, d)
     if rows is not None:
@@ -77,8 +81,8 @@ def _rows_of(index: np.ndarray, shape: tuple, d: int) -> np.ndarray | None:
 
 def _check_gather(name: str, input: np.ndarray, index: np.ndarray, dim: int) -> int:
     d = wrap_dim(dim, input.ndim)
-    if index.dtype != np.int64 and index.dtype != np.int32 and index.size:
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    if index.size:
+        _check_index_type(name, index)
     if max(index.ndim, 1) != max(input.ndim, 1) and index.size:
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as {'input' if name == 'gather' else 'self'} tensor"
@@ -164,10 +168,16 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     return result if out is None else write_out("gather", (input,), result, out)
 
 
-def _scatter_parts(name: str, input: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> tuple:
+def check_source_type(input: np.ndarray, src: np.ndarray) -> None:
+    """Raise torch's error where the types differ."""
     if src.dtype != input.dtype:
-        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+
+
+def _scatter_parts(name: str, input: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> tuple:
     d = wrap_dim(dim, input.ndim)
+    _check_index_type("scatter", index)
+    check_source_type(input, src)
     is_whole = src.shape == index.shape and src.ndim > 0
     if src.ndim and index.ndim == input.ndim == src.ndim:
         beyond_self = index.shape != input.shape and any(
@@ -182,7 +192,7 @@ def _scatter_parts(name: str, input: np.ndarray, index: np.ndarray, src: np.ndar
     index = index if index.ndim else index.reshape(1)
     if src.ndim and not is_whole:
         for k in range(index.ndim):
-            if index.shape[k] > src.shape[k]:
+            if index.shape[k] > src.shape[wrap_dim(k, src.ndim)]:
                 raise RuntimeError(
                     f"Expected index {list(index.shape)} to be no larger than src {list(src.shape)} in dimension {k}"
                 )
@@ -206,8 +216,7 @@ def _check_source(input: np.ndarray, index: np.ndarray, src: np.ndarray, dim: in
 @primitive(name="scatter", public=False)
 def _scatter(input, index, src, /, dim):
     if not index.size:
-        if src.dtype != input.dtype:
-            raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+        check_source_type(input, src)
         return input.copy()
     _check_source(input, index, src, dim)
     out, flat, where, src = _scatter_parts("scatter", input, index, src, dim)
@@ -245,6 +254,7 @@ def _(g, index, dim):
 @primitive(name="scatter_add", public=False, jit_min_elements=SOME)
 def _scatter_add(input, index, src, /, dim):
     if not index.size:
+        check_source_type(input, src)
         return input.copy()
     _check_source(input, index, src, dim)
     out, flat, where, src = _scatter_parts("scatter_add", input, index, src, dim)

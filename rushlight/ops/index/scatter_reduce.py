@@ -13,7 +13,8 @@ from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.checks import refuse
 from .duplicate_index import UFUNCS, add_at, combine_at
-from .scatter import _gather, _scatter_add, _scatter_parts, _scatter_value, padded
+from .index_slices import check_index_type
+from .scatter import _gather, _scatter_add, _scatter_parts, _scatter_value, check_source_type, padded
 
 
 def _identity(reduce: str, kind: np.dtype) -> Any:
@@ -32,6 +33,7 @@ def _identity(reduce: str, kind: np.dtype) -> Any:
 @primitive(name="scatter_reduce", public=False)
 def _scatter_reduce(input, index, src, /, dim, reduce, include_self):
     if not index.size:
+        check_source_type(input, src)
         return input.copy()
     out, flat, where, src = _scatter_parts("scatter_reduce", input, index, src, dim)
     if not include_self:
@@ -142,7 +144,12 @@ def _spread_index(input: Tensor, dim: int, index: Tensor, source: Tensor) -> tup
     """The index of slices as an index of elements, and the source with the input's rank."""
     d = wrap_dim(dim, input._array.ndim)
     if index._array.ndim > 1:
-        raise IndexError("index_reduce(): Index is supposed to be a vector")
+        size = list(index._array.shape)
+        raise IndexError(
+            f"index_reduce_(): Index is supposed to be a vector, but got dim: {index._array.ndim} with type: "
+            f"{type_word(index.dtype)} and size: {size}"
+        )
+    check_index_type("index_reduce", index._array)
     n, have = index._array.size, source._array.shape[d] if source._array.ndim else 1
     if n != have:
         raise RuntimeError(

@@ -129,6 +129,8 @@ def take_along_dim(input, indices, dim=None):
             f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
             f"{input._array.ndim} dimensions for input, and {indices._array.ndim} dimensions for indices"
         )
+    if indices._array.dtype != np.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {word(indices._array)}")
     d = wrap_dim(dim, input._array.ndim)
     n = input._array.shape[d]
     if not may_branch_on_data(indices):

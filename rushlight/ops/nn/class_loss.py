@@ -25,8 +25,6 @@ def _check_targets(input: np.ndarray, target: np.ndarray) -> None:
         raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({n}).")
     if input.ndim <= 2 and target.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if input.ndim == 1 and target.size != 1:
-        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.size}")
     if input.ndim == 4:
         if target.ndim != 3:
             raise RuntimeError(
@@ -41,6 +39,8 @@ def _check_targets(input: np.ndarray, target: np.ndarray) -> None:
         raise RuntimeError(
             f"expected target dtype to be Long or Byte, but got {type_word(dtypes.from_numpy(target.dtype))}"
         )
+    if input.ndim == 1 and target.size != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.size}")
 
 
 def _rows(input: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:

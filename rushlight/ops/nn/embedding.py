@@ -21,18 +21,31 @@ from ..pointwise.choice import where
 # ---------------------------------------------------------------------------------------------- embedding
 
 
-_WITH_CLASSES = ("Float", "Double", "Half", "Byte", "Char", "Short")  # which torch calls by their classes here
+_WITH_CLASSES = (
+    "Float",
+    "Double",
+    "Half",
+    "Byte",
+    "Char",
+    "Short",
+    "Long",
+    "Int",
+)  # which torch calls by their classes here
 
 
 def _check_indices(indices: Any, argument: int, operator: str) -> None:
     """Raise torch's error for indices that are neither int64 nor int32."""
     if indices.dtype != np.int64 and indices.dtype != np.int32:
-        word = type_word(dtypes.from_numpy(indices.dtype))
-        found = f"torch.{word}Tensor" if word in _WITH_CLASSES else f"CPU{word}Type"
-        raise RuntimeError(
-            f"Expected tensor for argument #{argument} 'indices' to have one of the following scalar types: Long, Int; but "
-            f"got {found} instead (while checking arguments for {operator})"
-        )
+        raise _wrong_type(f"#{argument} 'indices'", "Long, Int", indices, operator)
+
+
+def _wrong_type(argument: str, types: str, a: Any, operator: str) -> RuntimeError:
+    word = type_word(dtypes.from_numpy(a.dtype))
+    found = f"torch.{word}Tensor" if word in _WITH_CLASSES else f"CPU{word}Type"
+    return RuntimeError(
+        f"Expected tensor for argument {argument} to have one of the following scalar types: {types}; but got {found} instead "
+        f"(while checking arguments for {operator})"
+    )
 
 
 @primitive(public=False, name="embedding")
@@ -228,6 +241,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         raise ValueError("mode has to be one of sum, mean or max")
     if max_norm is None:
         _check_indices(flat._array, 1, "embedding_bag")
+    _check_indices(offsets._array, 1, "embedding_bag")
+    if not weight.is_floating_point():
+        raise _wrong_type("#1 'weight'", "Half, BFloat16, Float, Double", weight._array, "embedding_bag")
     try:
         rows = _rows_of(flat, weights, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     except IndexError as error:

@@ -148,6 +148,7 @@ def _(g, input, target, reduction, beta):
 @primitive(jit_min_elements=MANY, jit_warmup=4_000_000)
 def huber_loss(input, target, /, reduction="mean", delta=1.0):
     """d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), for d = input - target, in the input's type."""
+    broadcast_shapes(input.shape, target.shape)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if target.dtype is not input.dtype:
@@ -403,10 +404,20 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6,
     """
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    check_triplet(anchor, positive, negative)
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = far.minimum(pairwise_distance(positive, negative, p, eps))
     return _reduce((near - far + margin).clamp_min(0), reduction)
+
+
+def check_triplet(anchor, positive, negative):
+    """Raise torch's error where the three have unlike numbers of dimensions."""
+    if not anchor.dim() == positive.dim() == negative.dim():
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {anchor.dim()}D, positive {positive.dim()}D, and negative {negative.dim()}D inputs"
+        )
 
 
 @composite(functional=True)

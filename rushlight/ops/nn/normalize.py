@@ -37,11 +37,9 @@ def _moments(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarr
     return d, mean, var
 
 
-def _check_types(input: np.ndarray, *parameters: np.ndarray | None) -> None:
+def _check_one_type(input: np.ndarray, *parameters: np.ndarray | None) -> None:
     """Raise where the parameters' type is not the input's, nor the float32 that goes with halves."""
     d = input.dtype
-    if d.kind in "biu":
-        raise not_implemented("batch_norm", d)
     for p in parameters:
         if p is not None and p.dtype is not d and p.dtype != d and (d.itemsize > 2 or p.dtype != np.float32):
             raise RuntimeError(
@@ -121,6 +119,8 @@ def _layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-5)
     k = len(normalized_shape)
     if not k:
         raise RuntimeError(_NO_SHAPE)
+    if weight is not None or bias is not None:
+        _check_one_type(input, weight, bias)
     if input.shape[input.ndim - k :] != normalized_shape:
         raise RuntimeError(
             f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, "
@@ -152,8 +152,6 @@ def _check_parameters(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(p.shape)} and "
                 f"normalized_shape = {list(normalized_shape)}"
             )
-    if input.dtype.kind not in "biu":
-        _check_types(input, weight, bias)
 
 
 @_layer_norm.vjp
@@ -270,7 +268,9 @@ def _batch_norm(
     for name, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if p is not None and p.size != c:
             raise RuntimeError(f"{name} should contain {c} elements not {p.size}")
-    _check_types(input, running_mean, running_var, weight, bias)
+    if input.dtype.kind in "biu":
+        raise not_implemented("batch_norm", input.dtype)
+    _check_one_type(input, running_mean, running_var, weight, bias)
     x = _wide(input)
     if training:
         d, mean, var = _moments(x, _channel_axes(x.ndim))

@@ -13,6 +13,7 @@ from .matmul import (
     bmm,
     check_batches,
     check_mv,
+    check_sum_types,
     first_gradient,
     folded,
     matmul,
@@ -90,13 +91,12 @@ def addmm(input, mat1, mat2, /, *, beta=1, alpha=1):
     >>> addmm(ones(2), tensor([[1.0, 2.0]]), ones(2, 2), alpha=10)
     tensor([[31., 31.]])
     """
+    check_sum_types(input, mat1, mat2)
     for a, name in ((mat1, "mat1"), (mat2, "mat2")):
         if a.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {a.ndim}-D tensor")
     if mat1.shape[1] != mat2.shape[0]:
         refuse_shapes(mat1, mat2)
-    if mat1.dtype != mat2.dtype:
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {word(input)} and {word(mat2)}")
     refuse_bool(mat1, "addmm_impl_cpu_")
     return _sum_with(_of_matrices, input, mat1, mat2, beta, alpha)
 
@@ -130,11 +130,7 @@ def addmv(input, mat, vec, /, *, beta=1, alpha=1):
     >>> addmv(ones(2), ones(2, 3), ones(3))
     tensor([4., 4.])
     """
-    check_mv(mat, vec, input.ndim)
-    if input.shape not in ((), (1,), mat.shape[:1]):
-        raise RuntimeError(
-            f"size mismatch, got input ({input.shape[0]}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({len(vec)})"
-        )
+    check_mv(mat, vec, input)
     return _sum_with(product, input, mat, vec, beta, alpha)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dispatch.op import composite, primitive
+from ...core.tensor.dtype import c_word
 from .matmul import mm, product
 
 
@@ -22,6 +23,7 @@ def bilinear(input1, input2, weight, bias=None):
     torch.Size([4, 5])
     """
     x, y, w = input1._array, input2._array, weight._array
+    _check_types(input1=input1, input2=input2, weight=weight, bias=bias)
     if x.ndim != y.ndim:
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {x.ndim} and {y.ndim}")
     for i in range(x.ndim - 1):
@@ -42,6 +44,13 @@ def bilinear(input1, input2, weight, bias=None):
     r = _trilinear(_rows(input1, rows), weight, _rows(input2, rows))
     r = r.view((*x.shape[:-1], w.shape[0]))
     return r if bias is None else r + bias
+
+
+def _check_types(**tensors):
+    given = {name: t.dtype for name, t in tensors.items() if t is not None}
+    if len(set(given.values())) > 1:
+        words = ", ".join(f"{name}: {c_word(d)}" for name, d in given.items())
+        raise RuntimeError(f"All tensors must have the same dtype, got {words}")
 
 
 def _rows(t, n):

@@ -42,6 +42,14 @@ def _check_types(x, y, name="addmm_impl_cpu_"):
     refuse_bool(x, name)
 
 
+def check_sum_types(added, x, y):
+    """Raise torch's error where the types of added + x @ y differ. It comes before those of the shapes."""
+    if added.dtype != y.dtype:
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {word(added)} and {word(y)}")
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {word(x)} and {word(y)}")
+
+
 def refuse_bool(x, name):
     if x.dtype.kind == "b":
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
@@ -243,16 +251,22 @@ def _(g, input):
     return g * input
 
 
-def check_mv(mat, vec, sizes=None):
-    if mat.ndim != 2 or vec.ndim != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {sizes or 1}, {mat.ndim}, {vec.ndim}")
-    if mat.shape[1] != len(vec):
+def check_mv(mat, vec, added=None):
+    """Raise torch's error for added + mat @ vec; without `added` for the product alone."""
+    ndim = 1 if added is None else added.ndim
+    if mat.ndim != 2 or vec.ndim != 1 or ndim > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {ndim}, {mat.ndim}, {vec.ndim}")
+    n, k = mat.shape
+    if k != len(vec) or not (added is None or added.size in (1, n)):
+        if not ndim:
+            raise IndexError("Dimension specified as 0 but tensor has no dimensions")
         raise RuntimeError(
-            f"size mismatch, got input ({mat.shape[0]}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({len(vec)})"
+            f"size mismatch, got input ({n if added is None else len(added)}), mat ({n}x{k}), vec ({len(vec)})"
         )
-    if mat.dtype != vec.dtype:
+    first = vec if added is None else added
+    if mat.dtype != vec.dtype or first.dtype != vec.dtype:
         raise RuntimeError(
-            f"addmv input tensors must have the same dtype, but got {word(vec)}, {word(mat)}, and {word(vec)}"
+            f"addmv input tensors must have the same dtype, but got {word(first)}, {word(mat)}, and {word(vec)}"
         )
     refuse_bool(mat, "addmv_impl_cpu")
 
@@ -582,14 +596,12 @@ def _affine(input, weight, bias=None, /):
 
 def _affine_general(input, weight, bias):
     """As `_affine`, for the types that BLAS does not know, and for wrong ones."""
+    if bias is not None:
+        check_sum_types(bias, input, weight)
     if input.ndim and input.shape[-1] != weight.shape[1]:
         refuse_shapes(input if input.ndim > 1 else input[None], weight.T)
     if bias is None:
         _check_types(input, weight)
-    elif input.dtype != weight.dtype:
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {word(input)} and {word(weight)}")
-    elif bias.dtype != weight.dtype:
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {word(bias)} and {word(weight)}")
     refuse_bool(input, "addmm_impl_cpu_")
     d = input.dtype
     if d.itemsize == 2 and d.kind not in "iu":

@@ -513,16 +513,17 @@ def cross(input, other, dim=None):
 def cross_along(input, other, dim=-1):
     """torch.linalg.cross: the cross product along a dimension of size 3, the last by default."""
     n, m = input._array.ndim, other._array.ndim
-    if input.dtype is not other.dtype:
-        raise RuntimeError(
-            f"linalg.cross: expected scalar type {type_word(input.dtype)} but found {type_word(other.dtype)}"
-        )
     if n != m:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     d = wrap_dim(dim, n)
     if input.size(d) != 3 or other.size(d) != 3:
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.size(d)} and {other.size(d)}"
+        )
+    broadcast_shapes(input._array.shape, other._array.shape)
+    if input.dtype is not other.dtype:
+        raise RuntimeError(
+            f"linalg.cross: expected scalar type {type_word(input.dtype)} but found {type_word(other.dtype)}"
         )
     return linalg_cross(input, other, d)
 
@@ -626,13 +627,17 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     if compute_mode not in modes:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     a, b = x1._array, x2._array
-    for t, name in ((a, "X1"), (b, "X2")):
-        if t.dtype.kind not in "f":
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {t.dtype}")
-        if t.ndim < 2:
-            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {t.ndim}D")
+    pairs = (x1, "X1"), (x2, "X2")
+    for t, name in pairs:
+        if t._array.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {t._array.ndim}D")
     if a.shape[-1] != b.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
+    for t, name in pairs:
+        if t._array.dtype.kind not in "f":
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {type_word(t.dtype)}")
+    if x1.dtype is not x2.dtype:
+        raise RuntimeError(f"expected scalar type {type_word(x1.dtype)} but found {type_word(x2.dtype)}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     by_product = modes[compute_mode]

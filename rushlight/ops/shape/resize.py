@@ -13,6 +13,7 @@ from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import exact, type_name
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import zeros_of
+from ..pointwise.checks import not_implemented
 from ..spatial.conv import pad_spatial, scatter_windows, windows
 from ..spatial.pool import numbers
 
@@ -329,7 +330,7 @@ def _(g, input_shape, groups):
 def _im2col(input, /, window, dilation, padding, stride):
     """The windows of an image as columns. Shape: (N, C, H, W) or (C, H, W) -> (N, C R S, L) or (C R S, L)"""
     if input.dtype.kind in "iu":
-        raise NotImplementedError(f'"im2col_out_cpu" not implemented for {input.dtype}')
+        raise not_implemented("im2col_out_cpu", input.dtype)
     x = input if input.ndim == 4 else input[None]
     view = windows(pad_spatial(x, padding), window, stride, dilation)
     columns = view.copy().reshape(len(x), view.shape[1] * prod(window), prod(view.shape[4:]))
@@ -344,6 +345,8 @@ def _(g, input_shape, window, dilation, padding, stride):
 @primitive(name="col2im", public=False, node="Col2ImBackward0")
 def _col2im(input, /, sizes, window, dilation, padding, stride):
     """Columns added to their windows' places. Shape: (N, C R S, L) or (C R S, L) -> (N, C, *sizes) or (C, *sizes)"""
+    if input.dtype.kind in "iu":
+        raise not_implemented("col2im_out_cpu", input.dtype)
     lead, channels = input.shape[:-2], input.shape[-2] // prod(window)
     n = prod(lead)
     out = np.zeros((n, channels, *(s + 2 * p for s, p in zip(sizes, padding, strict=True))), input.dtype, like=input)
@@ -416,7 +419,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     shape = input._array.shape
     if len(shape) < 3:
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [-{len(shape)}, {len(shape) - 1}], but got 2)"
+            f"Dimension out of range (expected to be in range of [-{len(shape)}, {len(shape) - 1}], but got {len(shape)})"
         )
     if len(shape) > 4 or not all(shape[1:]) or (len(shape) == 3 and not shape[0]):
         raise RuntimeError(

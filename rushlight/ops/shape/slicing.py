@@ -17,7 +17,7 @@ from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.resizing import whole
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.storage import address_of, private_storage, storage_of
-from ...core.tensor.tensor import Tensor, constant
+from ...core.tensor.tensor import Tensor, constant, type_word
 from .view import _in_place, copied
 
 # ---------------------------------------------------------------------------------------------- one index or a range
@@ -571,7 +571,7 @@ def tensor_split(input, indices_or_sections, dim=0):
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     n = input._array.shape[wrap_dim(dim, input._array.ndim)]
     if isinstance(indices_or_sections, Tensor):
-        indices_or_sections = indices_or_sections.tolist()
+        indices_or_sections = _whole_numbers(indices_or_sections)
     if isinstance(indices_or_sections, int):
         k = indices_or_sections
         if k <= 0:
@@ -580,6 +580,18 @@ def tensor_split(input, indices_or_sections, dim=0):
     else:
         cuts = [0, *indices_or_sections, n]
     return tuple(slice_(input, dim, a, b) for a, b in pairwise(cuts))
+
+
+def _whole_numbers(places):
+    """The numbers in a tensor of places to cut at, or the number of sections. Raises torch's errors."""
+    what = "tensor_split expected tensor_indices_or_sections to"
+    if places._array.ndim > 1:
+        raise RuntimeError(
+            f"{what} be a zero-dimensional or one-dimensional tensor, but got a tensor with {places._array.ndim} dims"
+        )
+    if places._array.dtype != np.int64:
+        raise RuntimeError(f"{what} have dtype of long, but got {type_word(places.dtype)}")
+    return places.tolist()
 
 
 def _numpy_split(name, dim_of, least):

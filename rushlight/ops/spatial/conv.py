@@ -434,13 +434,18 @@ def _check_forward(name, n, input, weight, bias, stride, padding, dilation, grou
     channels = x.shape[-n - 1]
     if channels != w.shape[1] * groups:
         raise RuntimeError(
-            f"Given groups={groups}, weight of size {list(w.shape)}, expected input{list(x.shape)} to have "
+            f"Given groups={groups}, weight of size {list(w.shape)}, expected input{_batched(x, n)} to have "
             f"{w.shape[1] * groups} channels, but got {channels} channels instead"
         )
     _check_bias(w, b, w.shape[0])
     _check_sizes(x.shape, w.shape[2:], padding, dilation)
     _check_types(x, w, b)
     return stride, padding, dilation, groups
+
+
+def _batched(x, n):
+    """The sizes of the input of a convolution along n axes as torch says them: as those of a batch."""
+    return list(x.shape) if x.ndim == n + 2 else [1, *x.shape]
 
 
 def _check_transpose(name, n, input, weight, bias, stride, padding, output_padding, groups, dilation):
@@ -455,7 +460,7 @@ def _check_transpose(name, n, input, weight, bias, stride, padding, output_paddi
     _check_weight(n, w, groups)
     if x.shape[-n - 1] != w.shape[0]:
         raise RuntimeError(
-            f"Given transposed=1, weight of size {list(w.shape)}, expected input{list(x.shape)} to have {w.shape[0]} "
+            f"Given transposed=1, weight of size {list(w.shape)}, expected input{_batched(x, n)} to have {w.shape[0]} "
             f"channels, but got {x.shape[-n - 1]} channels instead"
         )
     _check_bias(w, b, w.shape[1] * groups)

@@ -136,9 +136,6 @@ _AS_PROGRAM: dict[str, Any] = {"public": False, "jit_min_elements": ANY, "jit_wa
 
 
 def _check_sampled(x, grid, mode):
-    if x.dtype != grid.dtype:
-        words = [type_word(from_numpy(a.dtype)) for a in (x, grid)]
-        raise RuntimeError(f"expected scalar type {words[0]} but found {words[1]}")
     sizes = f"but got input with sizes {list(x.shape)} and grid with sizes {list(grid.shape)}"
     if x.ndim < 1 or grid.ndim < 1 or x.shape[0] != grid.shape[0]:
         raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, {sizes}")
@@ -158,6 +155,9 @@ def _check_sampled(x, grid, mode):
             )
     if x.ndim == 5 and mode == "bicubic":
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if x.dtype != grid.dtype:
+        words = [type_word(from_numpy(a.dtype)) for a in (x, grid)]
+        raise RuntimeError(f"expected scalar type {words[0]} but found {words[1]}")
 
 
 def _grid_sampler(input, grid, /, mode, padding_mode, align_corners):
