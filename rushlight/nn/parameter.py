@@ -10,7 +10,7 @@ from rushlight import ops
 from rushlight.core.dispatch.extension_points import training_observer
 from rushlight.core.dispatch.torch_function import disabled_impl
 from rushlight.core.tensor.layout import strided
-from rushlight.core.tensor.placeholder import Placeholder
+from rushlight.core.tensor.placeholder import NoArray, Placeholder, operator_above
 from rushlight.core.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -153,6 +153,25 @@ def reset_grads(params: Iterable[Tensor], set_to_none: bool) -> None:
 # ---------------------------------------------------------------------------------------------- not yet of a size
 
 
+class UninitializedError(NoArray, ValueError):
+    """torch's ValueError, which operators that look for an array know as well."""
+
+
+class _NoMemory(Placeholder):
+    """The array of a parameter or buffer of unknown size."""
+
+    def _error(self) -> NoArray:
+        return UninitializedError(_refusal(operator_above(), "UninitializedParameter"))
+
+
+def _refusal(name: str, kind: str) -> str:
+    return (
+        f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a `LazyModule` or "
+        f"explicitly manipulating `torch.nn.parameter.{kind}` objects. When using LazyModules Call `forward` with a dummy "
+        "batch to initialize the parameters before calling torch functions"
+    )
+
+
 def _refused(name: str) -> Any:
     def method(self: _Uninitialized, *args: Any, **kwargs: Any) -> Any:
         raise self._refusal(name)
@@ -189,26 +208,34 @@ class _Uninitialized(Tensor):
             self.requires_grad_(True)
 
     def _call_operator(self, record: Op, tensors: tuple, metadata: tuple) -> Any:
-        if record.name in ("_to_copy", "clone"):
-            dtype = metadata[0] if record.name == "_to_copy" else self.dtype
-            return type(self)(self.requires_grad, dtype=dtype)
+        if record.name == "_to_copy":
+            return type(self)(self.requires_grad, dtype=metadata[0])
         raise self._refusal(record.name)
 
     def _write_operator(self, record: Op, target: Any, others: tuple, metadata: tuple) -> Any:
         raise self._refusal(record.name + "_")
 
     def _refusal(self, name: str) -> ValueError:
-        return ValueError(
-            f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a `LazyModule` or "
-            f"explicitly manipulating `torch.nn.parameter.{type(self).__name__}` objects. When using LazyModules Call "
-            "`forward` with a dummy batch to initialize the parameters before calling torch functions"
-        )
+        return ValueError(_refusal(name, type(self).__name__))
+
+    @property
+    def data(self) -> Tensor:
+        """A tensor without elements, of which writes change nothing: a buffer's refuses them."""
+        if type(self._array) is not _NoMemory:  # it was set
+            return Tensor.data.__get__(self)
+        is_buffer = isinstance(self, UninitializedBuffer)
+        return self.detach() if is_buffer else ops.empty(0, device=self.device, dtype=self.dtype)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        Tensor.data.__set__(self, value)
 
     numel = nelement = _refused("numel")
     dim = ndimension = _refused("dim")
     stride, storage_offset, data_ptr = map(_refused, ("stride", "storage_offset", "data_ptr"))
     element_size, is_contiguous = map(_refused, ("element_size", "is_contiguous"))
-    __len__, __getitem__ = map(_refused, ("__len__", "__getitem__"))
+    requires_grad_, clone = map(_refused, ("requires_grad_", "clone"))
+    __len__, __getitem__, __bool__ = map(_refused, ("__len__", "__getitem__", "__bool__"))
 
     def detach(self) -> Any:
         """Another one without history."""
@@ -236,8 +263,8 @@ class _Uninitialized(Tensor):
 def _make_uninitialized(cls: type, requires_grad: bool, device: Any, dtype: Any) -> Any:
     plain = ops.empty(0, device=device, dtype=dtype)
     t = Tensor._make_subclass(cls, plain)
-    t._array = Placeholder((0,), plain._array.dtype)
-    return t.requires_grad_(True) if requires_grad else t
+    t._array = _NoMemory((0,), plain._array.dtype)
+    return Tensor.requires_grad_(t, True) if requires_grad else t
 
 
 class UninitializedParameter(_Uninitialized, Parameter):

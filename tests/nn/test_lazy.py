@@ -128,3 +128,15 @@ def test_what_depends_on_the_shape_is_refused_before_there_is_one(name):
     weight = nn.LazyLinear(3).weight
     with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in "):
         getattr(weight, name)()
+
+
+def test_values_that_are_set_before_the_size_is_known():
+    """`net.weight.data.normal_()` on a lazy layer changes nothing, as in torch; on the parameter it raises ValueError."""
+    net = nn.LazyLinear(3)
+    assert net.weight.data.shape == (0,)
+    assert net.weight.data.normal_(0, 0.01).numel() == 0 and net.bias.data.fill_(0).sum() == 0
+    with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter"):
+        nn.init.zeros_(net.weight)
+    with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in requires_grad_"):
+        net.requires_grad_(False)
+    assert net(torch.ones(2, 4)).shape == (2, 3)

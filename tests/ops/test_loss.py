@@ -236,3 +236,15 @@ def test_nodes_of_cross_entropy(shape, reduction, classes, probabilities):
     target = torch.zeros(shape[:1] + shape[2:], dtype=torch.int64)
     assert F.cross_entropy(x, target, reduction=reduction).grad_fn.name() == classes
     assert F.cross_entropy(x, x.detach().softmax(1), reduction=reduction).grad_fn.name() == probabilities
+
+
+@pytest.mark.parametrize("kind", [torch.int64, torch.bool, torch.float64])
+def test_weights_of_another_type_leave_the_losses_theirs(kind):
+    x = torch.tensor([[0.1, 0.6, 0.3]], requires_grad=True)
+    y = torch.tensor([[1.0, 0.0, 1.0]])
+    mask = torch.tensor([[1, 1, 0]]).to(kind)
+    for loss in (F.binary_cross_entropy, F.binary_cross_entropy_with_logits):
+        out = loss(x, y, weight=mask, reduction="none")
+        assert out.dtype is torch.float32 and torch.equal(out, loss(x, y, weight=mask.float(), reduction="none"))
+        out.sum().backward()
+    assert x.grad.dtype is torch.float32

@@ -249,7 +249,12 @@ def _(g, input, target, weight, reduction):
 def binary_cross_entropy(input, target, weight=None, reduction="mean"):
     """-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100. Shape: (*), (*) -> ()."""
     refuse_history("binary_cross_entropy", weight=weight)
-    return _binary_cross_entropy(input, target, weight, reduction)
+    return _binary_cross_entropy(input, target, _of_type(weight, input.dtype), reduction)
+
+
+def _of_type(weight, dtype):
+    """A factor in the type of the losses: they keep theirs."""
+    return weight if weight is None or weight.dtype is dtype else weight.to(dtype)
 
 
 @primitive(name="binary_cross_entropy_with_logits", public=False, jit_min_elements=MANY)
@@ -303,6 +308,9 @@ def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None
             f"result type {type_word(input.dtype)} can't be cast to the desired output type {type_word(target.dtype)}: "
             "binary_cross_entropy_with_logits needs a floating-point target, such as target.float()"
         )
+    if pos_weight is not None and pos_weight.dtype is dtypes.bool_:
+        pos_weight - 1  # raises
+    weight, pos_weight = _of_type(weight, target.dtype), _of_type(pos_weight, target.dtype)
     if input.dtype is not target.dtype and input.dtype.is_floating_point:
         return _bce_logits_of_two_types(input, target, weight, pos_weight, reduction)
     return _bce_logits(input, target, weight, pos_weight, reduction)
@@ -339,7 +347,7 @@ def _(g, input, target, reduction):
 def soft_margin_loss(input, target, reduction="mean"):
     """log(1 + exp(-target input)) for targets of 1 and -1."""
     refuse_history("soft_margin_loss", target=target)
-    return _soft_margin_loss(input, target, reduction)
+    return _soft_margin_loss(input, _of_type(target, input.dtype), reduction)
 
 
 # ---------------------------------------------------------------------------------------------- margins and pairs
@@ -493,6 +501,8 @@ def pdist(input, p=2.0):
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="mean"):
     """sum over i != target of max(0, margin - x[target] + x[i])^p / C. Shape: (N, C), (N) -> () or (N)."""
     refuse_history("multi_margin_loss", weight=weight)
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(f"expected scalar type {type_word(input.dtype)} but found {type_word(weight.dtype)}")
     x = input if input._array.ndim == 2 else input.reshape(1, -1)
     t = target.reshape(-1)
     if x._array.shape[0] != t._array.shape[0] or target._array.ndim > 1:
@@ -536,6 +546,11 @@ def multilabel_margin_loss(input, target, reduction="mean"):
         )
     if target._array.shape != input._array.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    low, high = extremes(target._array) if target._array.size else (0, 0)
+    if low < -1 or high >= x._array.shape[1]:
+        raise RuntimeError("argument #2 'target' is out of range")
+    if target.dtype is not dtypes.int64:
+        raise RuntimeError(f"expected scalar type Long but found {type_word(target.dtype)}")
     labels, outside = _label_sets(target.reshape(x.shape))
     z = (1 - x.gather(1, labels).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)
     loss = z.masked_fill(outside, 0).sum((1, 2)) / x._array.shape[1]

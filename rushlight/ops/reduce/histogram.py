@@ -287,6 +287,11 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
     >>> histogram(tensor([1.0, 2.0, 1.0]), 2, range=(0.0, 3.0)).hist
     tensor([2., 1.])
     """
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but "
+            f"got input({dtypes.c_word(input.dtype)}), and weight({dtypes.c_word(weight.dtype)})"
+        )
     if isinstance(bins, Tensor):
         if range is not None:
             raise TypeError(
@@ -460,6 +465,10 @@ def _weights(input, fweights, aweights):
             raise RuntimeError(
                 f"cov(): expected {name} to have the same numel as there are observations in the input but got {w.numel()} "
                 f"!= {input.shape[-1]}"
+            )
+        if name == "aweights" and not w.is_floating_point():
+            raise RuntimeError(
+                f"cov(): expected aweights to have floating point dtype but got aweights with {type_word(w.dtype)} dtype"
             )
         if name == "fweights" and w.dtype.category != 1:
             raise RuntimeError(
