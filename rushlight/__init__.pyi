@@ -767,6 +767,7 @@ from . import _dynamo as _dynamo
 from . import _functorch as _functorch
 from . import _higher_order_ops as _higher_order_ops
 from . import _inductor as _inductor
+from . import _logging as _logging
 from . import _tensor as _tensor
 from . import _utils as _utils
 from . import accelerator as accelerator
