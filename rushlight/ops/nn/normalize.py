@@ -339,7 +339,8 @@ def _update(running: Tensor, new: Tensor, momentum: float) -> None:
     In torch this write counts no version: the backward of a call in evaluation reads what the statistics are by then.
     """
     a, s = running._array, storage_of(running)
-    if thread.state.level > 1:
+    wraps = isinstance(new._array, Placeholder) and new._array.write_operator is not None  # its class writes
+    if thread.state.level > 1 or wraps:
         before = s.version, s.stamp, s.writes
         with no_grad():
             running.mul_(1 - momentum).add_(new.reshape(a.shape) * momentum)
