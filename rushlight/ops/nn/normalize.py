@@ -229,6 +229,8 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     k, n = len(shape), input._array.ndim
     if not k:
         raise RuntimeError(_NO_SHAPE)
+    if n < k:
+        raise ValueError(f"Input tensor must have at least {k} dimensions, but got {n}")
     if input._array.shape[n - k :] != shape:
         raise RuntimeError(
             f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got "
