@@ -768,6 +768,7 @@ from . import _functorch as _functorch
 from . import _higher_order_ops as _higher_order_ops
 from . import _inductor as _inductor
 from . import _logging as _logging
+from . import _subclasses as _subclasses
 from . import _tensor as _tensor
 from . import _utils as _utils
 from . import accelerator as accelerator
