@@ -54,3 +54,9 @@ def test_gaussian_nll_loss_in_forward_mode():
     x, y = torch.tensor([0.3, -1.2, 2.0]), torch.tensor([1.0, 0.0, 1.0])
     value, tangent = jvp(lambda v: F.gaussian_nll_loss(x, y, v), (x**2 + 1,), (torch.ones(3),))
     torch.testing.assert_close((value, tangent), (torch.tensor(0.6379), torch.tensor(0.1388)), rtol=0, atol=5e-5)
+
+
+@pytest.mark.parametrize("option", ["scale_grad_by_freq", "sparse"])
+def test_maxima_of_bags_refuse_options(option):
+    with pytest.raises(ValueError, match="max mode does not support"):
+        F.embedding_bag(torch.tensor([0]), torch.ones(1, 2), torch.tensor([0]), mode="max", **{option: True})
