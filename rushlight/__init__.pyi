@@ -767,6 +767,8 @@ from . import _dynamo as _dynamo
 from . import _functorch as _functorch
 from . import _higher_order_ops as _higher_order_ops
 from . import _inductor as _inductor
+from . import _logging as _logging
+from . import _subclasses as _subclasses
 from . import _tensor as _tensor
 from . import _utils as _utils
 from . import accelerator as accelerator
@@ -854,10 +856,13 @@ from .torch._checks import _check_value as _check_value
 from .torch._checks import _check_with as _check_with
 from .sparse.indices import _convert_indices_from_coo_to_csr as _convert_indices_from_coo_to_csr
 from .sparse.indices import _convert_indices_from_csr_to_coo as _convert_indices_from_csr_to_coo
+from .ops.aten_forms import _log_softmax_backward_data as _log_softmax_backward_data
+from .ops.aten_forms import _shape_as_tensor as _shape_as_tensor
 from .ops.random.sobol import _sobol_engine_draw as _sobol_engine_draw
 from .ops.random.sobol import _sobol_engine_ff_ as _sobol_engine_ff_
 from .ops.random.sobol import _sobol_engine_initialize_state_ as _sobol_engine_initialize_state_
 from .ops.random.sobol import _sobol_engine_scramble_ as _sobol_engine_scramble_
+from .ops.aten_forms import _softmax_backward_data as _softmax_backward_data
 from .nn.utils.weight_norm import _weight_norm as _weight_norm
 from .amp import autocast as autocast
 from .amp.modes import autocast_decrement_nesting as autocast_decrement_nesting

@@ -3,7 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ..core.dispatch.extension_points import profiled_block
 from ..core.dispatch.mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from ..core.tensor.storage import tick
 from . import anomaly, checkpoint, forward_ad, function, functional, graph
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .backward import backward, grad
@@ -42,6 +44,16 @@ __all__ = [
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
+
+
+def _get_sequence_nr() -> int:
+    """The number that the next node has at least."""
+    return tick() + 1
+
+
+def _profiler_enabled() -> bool:
+    """Whether a profiler records operators in this thread."""
+    return profiled_block.value is not None
 
 
 if not TYPE_CHECKING:  # else every name would be one of the module's

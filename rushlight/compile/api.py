@@ -11,6 +11,7 @@ from ..backend.onednn.primitives import forget_unused
 from ..core.dispatch.mode import emit_event, thread
 from .capture.recorder import Listener
 from .explanation import explain
+from .jit.region import region
 from .jit.step import CompiledStep
 
 __all__ = ["compile", "disable", "explain", "is_compiling", "reset"]
@@ -106,7 +107,11 @@ def reset() -> None:
 
 
 def is_compiling() -> bool:
-    """Whether a function is being captured in this thread."""
+    """Whether the code that asks runs for a compiled function: captured, or as Python before there is a program."""
+    return region.inside
+
+
+def _is_capturing() -> bool:
     return isinstance(thread.state.listener, Listener)
 
 
@@ -118,8 +123,8 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 
     @wraps(fn)
     def outside(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling():
+        if _is_capturing():
             emit_event("left", f"{fn.__qualname__} is excluded from compiling (torch.compiler.disable)")
-        return fn(*args, **kwargs)
+        return region.run(False, fn, args, kwargs)
 
     return outside

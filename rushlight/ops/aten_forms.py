@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ..core.dispatch.aten.operators import functions
 from ..core.dispatch.aten.torch_dispatch import decomposed, decomposed_wrappers
 from ..core.dispatch.op import OPS
-from ..core.tensor.tensor import Tensor
+from ..core.tensor.tensor import Tensor, constant
 from .product.addmm import addmm
 from .product.matmul import bmm, mm
 from .shape.slicing import slice_
@@ -65,12 +67,16 @@ def _indexed(self, indices):
     return self[tuple([slice(None) if i is None else i for i in indices])]
 
 
-def _softmax_gradient(g, output, dim, dtype):
-    return output * (g - (g * output).sum(dim, keepdim=True))
+def _softmax_backward_data(grad_output, output, dim, input_dtype):
+    return (output * (grad_output - (grad_output * output).sum(dim, keepdim=True))).to(input_dtype)
 
 
-def _log_softmax_gradient(g, output, dim, dtype):
-    return g - output.exp() * g.sum(dim, keepdim=True)
+def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
+    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _shape_as_tensor(self):
+    return constant(np.array(self.shape, np.int64))
 
 
 def _copied(self, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
@@ -103,8 +109,8 @@ functions.update(
         "threshold_backward": lambda g, x, threshold: OPS["where"](x > threshold, g, g.new_zeros(())),
         "_softmax": lambda self, dim, half_to_float=False: OPS["softmax"](self, dim),
         "_log_softmax": lambda self, dim, half_to_float=False: OPS["log_softmax"](self, dim),
-        "_softmax_backward_data": _softmax_gradient,
-        "_log_softmax_backward_data": _log_softmax_gradient,
+        "_softmax_backward_data": _softmax_backward_data,
+        "_log_softmax_backward_data": _log_softmax_backward_data,
         "_local_scalar_dense": Tensor.item,
         "_to_copy": _copied,
         "_unsafe_view": lambda self, size: self.reshape(size),

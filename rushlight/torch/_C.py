@@ -93,5 +93,32 @@ def _get_tracing_state() -> Any:
     return listener if getattr(listener, "is_jit_tracer", False) else None
 
 
+class _Switch:
+    """A setting of TorchScript's executor: it gives what was set before, and changes nothing, for graphs run as they are."""
+
+    def __init__(self, value: bool, tells: bool = True):
+        self._value, self._tells = value, tells
+
+    def __call__(self, value: bool) -> bool | None:
+        before, self._value = self._value, bool(value)
+        return before if self._tells else None
+
+    def value(self) -> bool:
+        """What was set last."""
+        return self._value
+
+
+_jit_set_profiling_mode, _jit_set_profiling_executor = _Switch(True), _Switch(True)
+_jit_override_can_fuse_on_cpu, _jit_override_can_fuse_on_gpu = _Switch(True, tells=False), _Switch(False, tells=False)
+_jit_set_texpr_fuser_enabled = _Switch(True, tells=False)
+_jit_set_nvfuser_enabled, _jit_set_nvfuser_guard_mode = _Switch(False, tells=False), _Switch(False, tells=False)
+_jit_can_fuse_on_cpu = _jit_override_can_fuse_on_cpu.value
+
+
+def _jit_can_fuse_on_gpu() -> bool:
+    """False: there is no GPU here."""
+    return False
+
+
 def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'torch._C' has no attribute {name!r}: torch's inner module is not part of Rushlight")

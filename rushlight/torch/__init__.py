@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 NAMES = frozenset({
-    "_C", "_checks", "__config__", "__future__", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_tensor", "_utils", "accelerator", "ao",
+    "_C", "_checks", "__config__", "__future__", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_logging", "_subclasses", "_tensor", "_utils", "accelerator", "ao",
     "backends", "compiler", "cpu", "cuda", "export", "fft", "functional", "futures", "hub", "jit", "library", "linalg", "masked",
     "mps", "mtia", "multiprocessing", "nested", "onnx", "overrides", "profiler", "quantization", "quasirandom", "random", "return_types", "signal", "special",
     "storage", "types", "utils.collect_env", "utils.cpp_extension", "utils.model_zoo", "version", "xpu",

@@ -29,6 +29,7 @@ NAMES = {
     ),
     **dict.fromkeys(("fake_quantize_per_tensor_affine", "fake_quantize_per_channel_affine"), "ops.quantized.fake"),
     "convolution": "ops.aten_forms",
+    **dict.fromkeys(("_log_softmax_backward_data", "_shape_as_tensor", "_softmax_backward_data"), "ops.aten_forms"),
     **dict.fromkeys(("ScriptDict", "ScriptList"), "torch.jit.containers"),
     "from_file": "core.tensor.typed_storage",
     **dict.fromkeys(("cudnn_is_acceptable", "is_distributed"), "core.tensor.memory_order"),

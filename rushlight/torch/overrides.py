@@ -27,6 +27,11 @@ __all__ = [
 ]
 
 
+def get_default_nowrap_functions() -> set[Any]:
+    """The functions whose results `Tensor.__torch_function__` leaves as they are: the getters of `grad` and its like."""
+    return {Tensor._base.__get__, Tensor.grad.__get__, Tensor._grad.__get__}  # type: ignore[attr-defined]
+
+
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether an argument's class wants to be asked."""
     return any(has_override(type(value)) for value in relevant_args)

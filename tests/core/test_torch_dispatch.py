@@ -228,6 +228,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 # ------------------------------------------------------------------------------------------ wrappers
 
 
+def test_batch_norm_moves_its_statistics():
+    x = torch.arange(12.0).view(2, 3, 2)
+    wrapped, plain = torch.nn.BatchNorm1d(3), torch.nn.BatchNorm1d(3)
+    torch.testing.assert_close(wrapped(Wrapped(x)).elem, plain(x))
+    torch.testing.assert_close(wrapped.running_mean, plain.running_mean)
+    torch.testing.assert_close(wrapped.running_var, plain.running_var)
+
+
 def test_a_wrapper_is_a_leaf_whose_gradient_is_one():
     x = Wrapped(torch.tensor([1.0, 2.0]), True)
     assert x.is_leaf

@@ -16,6 +16,7 @@ from ...core.dispatch.mode import thread
 from ...core.dispatch.torch_function import modes as function_modes
 from ...core.tensor.dtype import get_default_dtype
 from ...core.tensor.node import Leaf
+from ...core.tensor.placeholder import NoArray
 from ...core.tensor.tensor import Tensor
 from ..capture.outputs import Outcome
 from ..capture.recorder import Recorder
@@ -46,8 +47,11 @@ class CallGuards:
         if template is not self.template and (len(leaves) != len(self.leaves) or not same(template, self.template)):
             return "the number or the structure of the arguments"
         for i, (leaf, described) in enumerate(zip(leaves, self.leaves, strict=True)):
-            if not _fits(leaf, described):
-                return f"argument {i}: {_say(described)} became {_say(_describe(leaf))}"
+            try:
+                if not _fits(leaf, described):
+                    return f"argument {i}: {_say(described)} became {_say(_describe(leaf))}"
+            except NoArray:
+                return f"argument {i}: {_say(described)} became a sparse or nested tensor"
         return None
 
 

@@ -102,6 +102,10 @@ class ModuleCalls(CompiledStep):
             or getattr(self.plain, "on", False)
         )
 
+    def _plainly(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Nobody has asked for its programs: `is_compiling` stays as it is."""
+        return self.function(*args, **kwargs)
+
     def _first_calls(self, args: tuple, kwargs: dict[str, Any], leaves: list, template: Any, now: tuple) -> Any:
         candidate = next((c for c in self.captured if c.guards.mismatch(leaves, template, now) is None), None)
         if candidate is not None and candidate.program is not None:  # another thread has just made it

@@ -16,6 +16,7 @@ from ...core.determinism import mode
 from ...core.dispatch.extension_points import profiled_block, training_observer
 from ...core.dispatch.mode import thread
 from ...core.locks import lock
+from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.tensor import Tensor
 from .. import log
 from ..capture import scalars_read
@@ -37,6 +38,7 @@ from ..runtime.interpret import Executable
 from ..runtime.program import Program
 from ..runtime.undo import Undone
 from .cache import Entry, Refused, Route
+from .region import region
 from .stance import DEFAULT, DynamoStance, active
 
 
@@ -132,7 +134,13 @@ class CompiledStep:
         return MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.given_up and active.stance is DEFAULT:
+            return self._plainly(args, kwargs)
         return self.function(*args, **kwargs) if self._is_plain() else self._run(args, kwargs)
+
+    def _plainly(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Run the function as Python, where `is_compiling` is true all the same."""
+        return region.run(True, self.function, args, kwargs)
 
     def _is_plain(self) -> bool:
         """Whether the function runs as it is, now or always."""
@@ -165,12 +173,24 @@ class CompiledStep:
                             return self._replay(captured.program, leaves, args, kwargs)
                     return self._replay(captured.program, leaves, args, kwargs)
                 break
+        if any(isinstance(leaf, Tensor) and isinstance(leaf._array, Placeholder) for leaf in leaves):
+            return self._without_arrays(args, kwargs)
         if not self.capturing.acquire(blocking=False):
-            return self.function(*args, **kwargs)  # another thread captures it
+            return self._plainly(args, kwargs)  # another thread captures it
         try:
             return self._first_calls(args, kwargs, leaves, template, now)
         finally:
             self.capturing.release()
+
+    def _written(self, *args: Any, **kwargs: Any) -> Any:
+        """The call that is captured."""
+        return self._plainly(args, kwargs)
+
+    def _without_arrays(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Run a call with sparse, nested or other tensors for which there are no programs."""
+        if not self.fallback:
+            raise CaptureError("sparse and nested tensors are not compiled; convert them, or compile without fullgraph")
+        return self._plainly(args, kwargs)
 
     def _replay(self, program: Program, leaves: list, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run a program; after an error the function itself, which raises its own."""
@@ -180,13 +200,15 @@ class CompiledStep:
             error = undone.error
         if not self.fallback and isinstance(error, CaptureError):
             raise error
-        result = self.function(*args, **kwargs)
+        result = self._plainly(args, kwargs)
         self._refuse(error)  # only the program fails: it is not used again
         return result
 
     def _first_calls(self, args: tuple, kwargs: dict[str, Any], leaves: list, template: Any, now: tuple) -> Any:
         """A call for which there was no program."""
         if active.stance is not DEFAULT and not self._may_capture(active.stance, leaves, template, now):
+            if None in self._mismatches(leaves, template, now):  # torch has compiled it at the first such call
+                return self._plainly(args, kwargs)
             return self.function(*args, **kwargs)
         for captured in self.captured:
             if captured.guards.mismatch(leaves, template, now) is None:
@@ -196,9 +218,12 @@ class CompiledStep:
         self.calls += 1
         if self.calls == 1:
             self.first = CallGuards(leaves, template, now)
-            return self.function(*args, **kwargs)
+            return self._plainly(args, kwargs)
         if len(self.captured) >= settings.limit:
             return self._give_up(leaves, template, now, args, kwargs)
+        if self.captured:
+            reasons = [reason for reason in self._mismatches(leaves, template, now) if reason is not None]
+            log.show("recompiles", lambda: f"{_name(self.function)} is compiled again: {'; '.join(reasons)}")
         for captured in self.captured:
             self.varying |= captured.guards.changed_options()
         return self._capture(args, kwargs, leaves, template, now, None)
@@ -215,11 +240,15 @@ class CompiledStep:
             return False
         if stance.stance != "fail_on_recompile":
             return True
-        known = [c.guards for c in self.captured] or ([] if self.first is None else [self.first])
-        reasons = [guards.mismatch(leaves, template, now) for guards in known]
+        reasons = self._mismatches(leaves, template, now)
         if None in reasons:
             return True  # like a call that is being compiled
         raise RuntimeError(_recompiles(self.function, [reason for reason in reasons if reason is not None]))
+
+    def _mismatches(self, leaves: list, template: Any, now: tuple) -> list[str | None]:
+        """What keeps a call from each that was captured, or from the first; None for one that it is like."""
+        known = [c.guards for c in self.captured] or ([] if self.first is None else [self.first])
+        return [guards.mismatch(leaves, template, now) for guards in known]
 
     def _give_up(self, leaves: list, template: Any, now: tuple, args: tuple, kwargs: dict) -> Any:
         self.given_up = True
@@ -228,13 +257,13 @@ class CompiledStep:
             f"{_name(self.function)} was captured {settings.limit} times (the limit) and runs eagerly from now on; last failed guard: {reason}",
             stacklevel=5,
         )
-        return self.function(*args, **kwargs)
+        return self._plainly(args, kwargs)
 
     # ------------------------------------------------------------------------------------------ capturing
 
     def _capture(self, args, kwargs, leaves, template, now, candidate: _Captured | None) -> Any:
         if not recording.acquire(timeout=PATIENCE_S):
-            return self.function(*args, **kwargs)
+            return self._plainly(args, kwargs)
         try:
             return self._record(args, kwargs, leaves, template, now, candidate)
         finally:
@@ -247,7 +276,7 @@ class CompiledStep:
         owner = getattr(self.function, "__self__", None)
         if hasattr(owner, "_parameters"):
             recorder.entered(owner)
-        box = [listen(listener, self.function, *recorder.watch_arrays(template, args, kwargs))]
+        box = [listen(listener, self._written, *recorder.watch_arrays(template, args, kwargs))]
         try:
             if listener.error is not None:
                 raise listener.error

@@ -73,7 +73,7 @@ _TEXTS: dict[str, tuple[type[Exception], str, str]] = {
     "argmin": (RuntimeError, "argmin(): does not support complex input", "c"),
     "max.dim": (RuntimeError, "max(): does not support complex input", "c"),
     "min.dim": (RuntimeError, "min(): does not support complex input", "c"),
-    "topk": (RuntimeError, " topk does not support {} dtypes on CPU", "bc"),
+    "topk": (RuntimeError, "topk does not support {} dtypes on CPU", "bc"),
 }
 
 

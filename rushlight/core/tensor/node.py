@@ -16,6 +16,10 @@ from ..dispatch.extension_points import call_node, list_saved, read_saved
 from .hooks import RemovableHandle
 from .storage import describe
 
+_renumbered: weakref.WeakKeyDictionary[Any, int] = (
+    weakref.WeakKeyDictionary()
+)  # nodes, and their numbers as they were set
+
 
 class Freed:
     """What a node's `saved` becomes when a backward has used it up; `where` is the line that called that backward."""
@@ -94,14 +98,12 @@ class Node:
         return f"torch::autograd::{name}" if name in ("CopySlices", "CopyBackwards", _WITHOUT) else name
 
     def _sequence_nr(self) -> int:
-        """The time of the call: later nodes have larger numbers."""
-        return self.seq
+        """The time of the call, or what was set: later nodes have larger numbers."""
+        return _renumbered.get(self, self.seq)
 
     def _set_sequence_nr(self, number: int) -> None:
-        """Raises NotImplementedError: backward visits nodes by the time of their calls."""
-        raise NotImplementedError(
-            f"{type(self).__name__}._set_sequence_nr: backward visits nodes by the time of their calls"
-        )
+        """Set what `_sequence_nr` tells, as profiles and graph passes do. Backward visits nodes by the time of their calls."""
+        _renumbered[self] = number
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"

@@ -111,9 +111,11 @@ def gaussian_nll_loss(
         var = var * ops.ones_like(input)
     elif (var < 0).any():
         raise ValueError("var has negative entry/entries")
-    var = _match_variance(var, input).clone()
-    with no_grad():
-        var.clamp_(min=eps)
+    var = _match_variance(var, input)
+    if (var < eps).any():  # otherwise without a block that forward mode cannot pass
+        var = var.clone()
+        with no_grad():
+            var.clamp_(min=eps)
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)

@@ -25,6 +25,20 @@ def _number(v: Any) -> Any:
     return v.item() if isinstance(v, (Tensor, np.generic)) else v
 
 
+def _real(name: str, argument: str, v: Any) -> Any:
+    """An argument as a real number; None stays. Raises torch's error for what is none."""
+    if isinstance(v, Tensor) and v.numel() != 1:
+        raise TypeError(f"{name}(): argument '{argument}' must be Number, not Tensor of shape {list(v.shape)}")
+    number = _number(v)
+    if isinstance(number, complex):
+        if number.imag:
+            raise RuntimeError(f"{name}(): value cannot be converted to type double without overflow: {number}")
+        return number.real
+    if not (number is None or isinstance(number, (int, float)) or hasattr(number, "__index__")):
+        raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type(v).__name__}")
+    return number
+
+
 def _made(
     name: str, make: Any, out: Any, dtype: Any, default: dtypes.dtype, requires_grad: bool, device: Any
 ) -> Tensor:
@@ -106,9 +120,9 @@ def arange(
     ):
         return fresh(np.arange(start), requires_grad)
     check_options(layout, pin_memory)
-    start, end, step = _number(start), _number(end), _number(step)
     if start is None or end is None:
         start, end = 0, start if end is None else end
+    start, end, step = _real("arange", "start", start), _real("arange", "end", end), _real("arange", "step", step)
     if end is None:
         raise TypeError('arange() missing 1 required positional arguments: "end"')
     if step == 0:
@@ -166,6 +180,7 @@ def range(
     check_options(layout, pin_memory)
     if end is None:
         start, end = 0, start
+    start, end, step = _real("range", "start", start), _real("range", "end", end), _real("range", "step", step)
     n = math.floor((end - start) / step) + 1
     default = dtypes.get_default_dtype()
     return _made("range", lambda kind: _ranged(start, step, n, kind), out, dtype, default, requires_grad, device)

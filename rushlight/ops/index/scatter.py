@@ -161,7 +161,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
             "gather(sparse_grad=True): sparse gradients are not implemented; use sparse_grad=False"
         )
     result = _gather(input, index, dim)
-    if out is not None and out.dtype is not result.dtype:
+    if isinstance(out, Tensor) and out.dtype is not result.dtype:
         raise RuntimeError(
             f"gather(): Expected out tensor to have dtype {c_word(result.dtype)}, but got {c_word(out.dtype)} instead"
         )

@@ -239,6 +239,14 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         )
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and (scale_grad_by_freq or sparse):
+        what = "scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights"
+        raise ValueError(f"max mode does not support {what}")
+    if weights is not None and weights.dtype is not weight.dtype:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; "
+            f"but type {weight.type()} does not equal {weights.type()} (while checking arguments for embedding_bag)"
+        )
     if max_norm is None:
         _check_indices(flat._array, 1, "embedding_bag")
     _check_indices(offsets._array, 1, "embedding_bag")

@@ -16,6 +16,7 @@ from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor, constant, type_word
 from ..pointwise.building_blocks import MANY, in_order_of, zero_where
 from ..pointwise.checks import extremes, not_implemented, refuse_history
+from ..pointwise.choice import where
 from .smooth import _log_sigmoid
 
 
@@ -373,8 +374,8 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=0):
     Shape: (*), (*) -> (*), or () with another reduction
     """
     broadcast_shapes(target._array.shape, input._array.shape)
-    near = input.masked_fill(target == -1, 0)
-    far = (margin - input).clamp_min(0).masked_fill(target == 1, 0)
+    near = where(target != -1, input, 0)
+    far = where(target != 1, (margin - input).clamp_min(0), 0)
     return _reduce(near + far, reduction)
 
 

@@ -227,6 +227,8 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     k, n = len(shape), input._array.ndim
     if not k:
         raise RuntimeError(_NO_SHAPE)
+    if n < k:
+        raise ValueError(f"Input tensor must have at least {k} dimensions, but got {n}")
     if input._array.shape[n - k :] != shape:
         raise RuntimeError(
             f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got "
@@ -339,7 +341,8 @@ def _update(running: Tensor, new: Tensor, momentum: float) -> None:
     In torch this write counts no version: the backward of a call in evaluation reads what the statistics are by then.
     """
     a, s = running._array, storage_of(running)
-    if thread.state.level > 1:
+    wraps = isinstance(new._array, Placeholder) and new._array.write_operator is not None  # its class writes
+    if thread.state.level > 1 or wraps:
         before = s.version, s.stamp, s.writes
         with no_grad():
             running.mul_(1 - momentum).add_(new.reshape(a.shape) * momentum)

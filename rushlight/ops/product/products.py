@@ -558,13 +558,17 @@ def vecdot(x, y, *, dim=-1):
 @primitive(name="cdist", public=False)
 def _cdist(x1, x2, /, p):
     """All distances of rows. Shape: (*, n, k), (*, m, k) -> (*, n, m)"""
-    difference = np.abs(x1[..., :, None, :] - x2[..., None, :, :])
+    return dense(_norms(np.abs(x1[..., :, None, :] - x2[..., None, :, :]), p))
+
+
+def _norms(difference, p):
+    """The p-norm of each row of what is positive."""
     if p == 0:
-        return (difference != 0).sum(-1).astype(x1.dtype)
+        return (difference != 0).sum(-1).astype(difference.dtype)
     if p == 1:
         return np.add.reduce(difference, -1)
     if p == 2:
-        return dense(np.sqrt(np.add.reduce(difference * difference, -1)))
+        return np.sqrt(np.add.reduce(difference * difference, -1))
     if p == math.inf:
         return np.maximum.reduce(difference, -1, initial=0)
     return np.add.reduce(difference**p, -1) ** (1 / p)

@@ -75,10 +75,10 @@ def diag_embed(input, /, offset=0, dim1=-2, dim2=-1):
     tensor([[1, 0],
             [0, 2]])
     """
+    d1, d2 = wrap_dim(dim1, input.ndim + 1), wrap_dim(dim2, input.ndim + 1)
     if not input.ndim:
         raise RuntimeError("diag_embed: input must have at least one dimension")
     n = input.shape[-1] + abs(offset)
-    d1, d2 = wrap_dim(dim1, input.ndim + 1), wrap_dim(dim2, input.ndim + 1)
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     shape = list(input.shape[:-1])

@@ -196,9 +196,9 @@ _erfcx = unary(
 )  # fmt: skip
 
 
-@in_double
 def _ndtr(x):
-    return 0.5 * erfc_of(x * -_ROOT_HALF)
+    one, half = x.dtype.type(1), x.dtype.type(0.5)  # torch's steps, which lose the lower tail: at -6 float32 gives 0
+    return (one + erf_of(x / x.dtype.type(math.sqrt(2)))) * half
 
 
 @in_double

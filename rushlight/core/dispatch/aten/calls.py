@@ -74,7 +74,8 @@ def as_aten(
         base_or_none, args, kwargs = special(given, options)
         chosen = overload_of(base_or_none or base, args, kwargs)
         return chosen, tuple(args), kwargs
-    for schema in () if name in _OWN else overloads(base):
+    known = overloads(base) or (overloads(base[:-1]) if writes else ())  # `addcmul_` takes what `addcmul` takes
+    for schema in () if name in _OWN else known:
         bound = _bound(schema, given, options)
         if bound is not None:
             chosen = getattr(operator(base), schema.overload)

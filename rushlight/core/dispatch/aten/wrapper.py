@@ -16,7 +16,7 @@ from ...device.devices import CPU
 from ...device.devices import device as Device
 from ...tensor import dtype as dtypes
 from ...tensor.layout import strided
-from ...tensor.placeholder import NoArray, Placeholder
+from ...tensor.placeholder import NoArray, Placeholder, operator_above
 from ...tensor.size import shape_from
 from ...tensor.tensor import Tensor, let_functions_ask
 from ..extension_points import class_dispatch
@@ -69,7 +69,7 @@ class Wrapper(Placeholder):
         """NumPy's flags of an array with such strides. Not by the name that an array has them: kernels of native code ask
         for those, and then for the address of the elements.
         """
-        return np.lib.stride_tricks.as_strided(np.empty(0, self.dtype), (0,) * self.ndim, self.strides).flags
+        return np.lib.stride_tricks.as_strided(np.empty(0, self.dtype), self.shape, self.strides).flags
 
     def tolist(self) -> Any:
         """Raises RuntimeError: there are no elements here."""
@@ -103,6 +103,9 @@ class Wrapper(Placeholder):
         return int(self.item())
 
     def _error(self) -> NoArray:
+        own_words = getattr(self.kind, "_no_elements", None)
+        if own_words is not None:
+            return own_words(operator_above())
         return NoArray(f"{self.kind.__name__} wraps other tensors: it has no elements of its own below the operators")
 
 
