@@ -110,7 +110,7 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
         accepted, reason = _accept(library)
         if accepted is not None:
             return accepted, ""
-        unusable = unusable or f"oneDNN ({path}) cannot be used: {reason}"
+        unusable = unusable or reason
     if unusable:
         warnings.warn(f"{unusable}. Rushlight goes on without oneDNN.", RuntimeWarning, stacklevel=2)
     return None, unusable or f"{_FILE} was not found; pip install {_PACKAGE} provides it"
