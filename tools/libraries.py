@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PAGE", "checked", "page"]
+__all__ = ["PAGE", "checked", "counts", "page"]
 
 _ROOT = Path(__file__).parent.parent
 PAGE = _ROOT / "docs" / "libraries.md"
@@ -55,6 +55,23 @@ def _tables() -> Iterator[tuple[str, list[str], list[list[str]]]]:
     keys = ["library", "version", "run", "result"]
     yield "by_hand", ["library", "version", "what was run", "result"], [[r[k] for k in keys] for r in data["by_hand"]]
     yield "missing", ["what", "why"], [[r["what"], r["why"]] for r in data["missing"]]
+
+
+def counts() -> tuple[int, int]:
+    """How many libraries the tables name, and how many of them have numbers compared with torch's."""
+    data: dict[str, Any] = tomllib.loads(Path(__file__).with_name("libraries.toml").read_text())
+    compared = {_plain(name) for name in data["checked"]}
+    run = set(compared)
+    for row in data["by_hand"]:
+        names = {_plain(name) for name in row["library"].split(",")}
+        run |= names
+        if "not compared" not in row["result"]:
+            compared |= names
+    return len(run), len(compared)
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("_", "-")
 
 
 def _line(cells: list[str]) -> str:

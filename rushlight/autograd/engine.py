@@ -234,7 +234,8 @@ class Pass:
                     except _Unfit as unfit:
                         raise unfit.error(node, i) from None
             gi = None
-        for i, edge in enumerate(node.edges):
+        for i in node.turns or range(len(node.edges)):
+            edge = node.edges[i]
             if edge is not None:
                 gi, waiting[i] = waiting[i], None
                 if gi is not None:

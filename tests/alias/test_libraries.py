@@ -97,4 +97,6 @@ def test_document_is_current():
     assert text == libraries.page(text), "run `python -m tools.libraries`"
     counts = libraries.checked()
     assert sum(count for _, count in counts.values()) == len(CASES) and counts["timm"][1] == 25
+    run, compared = libraries.counts()
+    assert f"name {run} libraries that run; the numbers of {compared} were compared" in text
     assert f"torch {GOLDEN['versions']['torch'].partition('+')[0]}" in text

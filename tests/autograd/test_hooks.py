@@ -170,3 +170,17 @@ def test_hooks_of_an_accumulated_gradient_run_before_those_of_its_node():
     node.register_prehook(lambda outputs: order.append("before"))
     (x * 2).sum().backward()
     assert order == ["before", "accumulated", "after"]
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (5, 2, 6)])
+@pytest.mark.parametrize("register", ["register_hook", "register_post_accumulate_grad_hook"])
+def test_a_linear_layers_bias_comes_before_its_weight(shape, register):
+    """torch's weight gets its gradient through a transpose, which waits for its turn; the bias does not."""
+    net = rl.nn.Sequential(rl.nn.Linear(6, 3), rl.nn.Tanh(), rl.nn.Linear(3, 2))
+    order = []
+    for name, p in net.named_parameters():
+        getattr(p, register)(lambda _, name=name: order.append(name))
+    for x in (rl.ones(shape), rl.ones(shape, requires_grad=True)):
+        order.clear()
+        net(x).sum().backward()
+        assert order == ["2.bias", "2.weight", "0.bias", "0.weight"]

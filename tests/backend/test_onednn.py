@@ -1,5 +1,6 @@
 """oneDNN's kernels against plain NumPy, written here in double precision."""
 
+import ctypes
 import itertools
 import os
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -548,6 +550,26 @@ def test_a_missing_libgomp_is_reported_once(monkeypatch):
     with pytest.warns(RuntimeWarning, match="needs libgomp"):
         found, reason = library._open.__wrapped__()
     assert found is None and "apt install libgomp1" in reason
+
+
+def test_a_file_of_another_package_is_reported_once(monkeypatch):
+    monkeypatch.setattr(library, "_candidates", lambda: iter([__file__]))
+    monkeypatch.setattr(library.ctypes, "CDLL", refuse_with("libtbb.so.12: cannot open shared object file"))
+    monkeypatch.delenv("RUSHLIGHT_ONEDNN", raising=False)
+    with pytest.warns(RuntimeWarning, match="does not load: libtbb"):
+        found, reason = library._open.__wrapped__()
+    assert found is None and "--force-reinstall onednn-cpu-gomp" in reason
+
+
+def test_another_threading_runtime_is_reported_once(monkeypatch):
+    version = library._Version(3, 13, 2, b"", 512, 512)  # that of onednn 2026.1
+    monkeypatch.setattr(library, "_candidates", lambda: iter([__file__]))
+    other = SimpleNamespace(dnnl_version=lambda: ctypes.pointer(version))
+    monkeypatch.setattr(library.ctypes, "CDLL", lambda path: other)
+    monkeypatch.delenv("RUSHLIGHT_ONEDNN", raising=False)
+    with pytest.warns(RuntimeWarning, match="another threading runtime"):
+        found, _ = library._open.__wrapped__()
+    assert found is None
 
 
 def test_a_missing_library_is_no_cause_for_a_warning(monkeypatch):

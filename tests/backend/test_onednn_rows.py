@@ -511,9 +511,13 @@ class Refusing(ctypes.CDLL):
         super().__init__(name, *rest, **options)
 ctypes.CDLL = Refusing
 """
+NO_WHEEL = """
+from rushlight.backend.onednn import library
+library._candidates = lambda: iter(["libdnnl.so.nowhere"])
+"""
 SYSTEMS = {  # what runs first, environment, number of messages
     "turned off": ("", {"RUSHLIGHT_ONEDNN": "0"}, 0),
-    "no wheel": (REFUSE.format(words="cannot open shared object file"), {}, 0),
+    "no wheel": (NO_WHEEL, {}, 0),
     "no libgomp": (REFUSE.format(words="libgomp.so.1: cannot open shared object file"), {}, 1),
 }
 

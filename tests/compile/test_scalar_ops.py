@@ -18,7 +18,7 @@ from rushlight.compile.lower.llvm import emitters
 from rushlight.compile.lower.llvm.arithmetic import register
 from rushlight.compile.lower.llvm.ir import number
 from rushlight.compile.runtime.native import optimise
-from rushlight.core.dispatch.op import OPS, unary
+from rushlight.core.dispatch.op import OPS, RECORDS, unary
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 TYPES = {
@@ -111,7 +111,9 @@ def test_mistakes_in_rows_and_emitters():
 def tables():
     """Takes out again what a test adds."""
     before = [(t, set(t)) for t in (SCALAR_OPS, scalar_ops.BY_UFUNC, emitters._emitters, OPS)]
+    records = len(RECORDS)
     yield
+    del RECORDS[records:]
     for table, keys in before:
         for key in set(table) - keys:
             del table[key]

@@ -179,3 +179,17 @@ def test_errors(call, error, message):
 def test_dropout_of_one_layer_warns():
     with pytest.warns(UserWarning, match="dropout option adds dropout after all but last recurrent layer"):
         nn.LSTM(3, 4, dropout=0.5)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_sorted", "strides"),
+    [([3, 5], False, (20, 4, 1)), ([5, 3], True, (4, 8, 1))],
+    ids=["sorted here", "given"],
+)
+def test_memory_of_padded_sequences(sizes, is_sorted, strides):
+    """torch's: dropout draws in the order of memory."""
+    packed = nn.utils.rnn.pack_padded_sequence(
+        torch.ones(2, 5, 4), torch.tensor(sizes), batch_first=True, enforce_sorted=is_sorted
+    )
+    assert pad_packed_sequence(packed, batch_first=True)[0].stride() == strides
+    assert pad_packed_sequence(packed)[0].stride() == (8, 4, 1)

@@ -99,18 +99,30 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
         return None, "oneDNN is called through ctypes, which this Python lacks"
     if not is_readable():
         return None, "oneDNN is used on CPython only: this interpreter keeps arrays in another way"
+    unusable = ""
     for path in _candidates():
         try:
             with _short_spinning():
                 library = ctypes.CDLL(path)
         except OSError as error:
-            if "libgomp" in str(error):
-                reason = f"oneDNN ({path}) needs libgomp.so.1, which this system lacks; on Debian: apt install libgomp1"
-                warnings.warn(f"{reason}. Rushlight goes on without oneDNN.", RuntimeWarning, stacklevel=2)
-                return None, reason
+            unusable = unusable or _why_not(path, str(error))
             continue
-        return _accept(library)
-    return None, f"{_FILE} was not found; pip install {_PACKAGE} provides it"
+        accepted, reason = _accept(library)
+        if accepted is not None:
+            return accepted, ""
+        unusable = unusable or reason
+    if unusable:
+        warnings.warn(f"{unusable}. Rushlight goes on without oneDNN.", RuntimeWarning, stacklevel=2)
+    return None, unusable or f"{_FILE} was not found; pip install {_PACKAGE} provides it"
+
+
+def _why_not(path: str, error: str) -> str:
+    """Why a file that is there does not load, and what helps; empty where none is there."""
+    if "libgomp" in error:
+        return f"oneDNN ({path}) needs libgomp.so.1, which this system lacks; on Debian: apt install libgomp1"
+    if not os.path.exists(path):
+        return ""
+    return f"oneDNN ({path}) does not load: {error}; pip install --force-reinstall {_PACKAGE} puts the right file there"
 
 
 def _candidates():

@@ -77,6 +77,7 @@ class Node:
         None  # of a class for calls with a number among the inputs: its position, which has no edge in torch
     )
     shown: Any = None  # of a class whose operator is several of torch's: what `next_functions` is
+    turns: tuple[int, ...] | None = None  # of a class whose inputs get their gradients in another order than their own
     parts: Any = None  # of a class whose nodes represent several each: what gives those that there are already
 
     seq: int

@@ -278,10 +278,12 @@ def pad_packed_sequence(
     places = _packed_places(batch_sizes, batch, sequence.data.device)
     padded = empty.index_copy(0, places, sequence.data).reshape(length, batch, *rest)
     lengths = ops.tensor([sum(size > n for size in batch_sizes) for n in range(batch)], device="cpu")
-    if sequence.unsorted_indices is not None:
-        padded = padded.index_select(1, sequence.unsorted_indices)
+    if batch_first:
+        padded = padded.transpose(0, 1)
+    if sequence.unsorted_indices is not None:  # makes the memory that draws of a later dropout go through
+        padded = padded.index_select(0 if batch_first else 1, sequence.unsorted_indices)
         lengths = lengths[sequence.unsorted_indices.cpu()]
-    return (padded.transpose(0, 1) if batch_first else padded), lengths
+    return padded, lengths
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:

@@ -640,6 +640,8 @@ def _affine_operator(name: str, node: str, *graph: str, keeps: tuple[str, ...] =
     """One of the affine map's records, which differ in the name of the node and the graph it shows."""
     operator = primitive(name=name, public=False, node=node, keeps=dict.fromkeys(keeps))(_affine)
     operator.record.node_class.shown = staticmethod(affine_graph(*graph))
+    if graph[-1] == "bias":
+        operator.record.node_class.turns = (2, 0, 1)  # torch transposes the weight's
 
     @operator.vjp("input")
     def _(g, weight, input_shape, input_strides):
