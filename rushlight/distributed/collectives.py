@@ -585,7 +585,9 @@ class P2POp:
         group_peer: int | None = None,
     ):
         if op not in (isend, irecv):
-            raise ValueError("Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or ``irecv``.")
+            raise ValueError(
+                "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or ``torch.distributed.irecv``."
+            )
         _array(tensor, "tensor")
         self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = (
             op,
@@ -598,5 +600,13 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:
-    """Start all messages; returns their `Work`s."""
+    """Start all messages; returns their `Work`s.
+
+    Raises ValueError where something else is in the list, or messages of several groups; IndexError for an empty list.
+    """
+    if not isinstance(p2p_op_list, list) or not all(isinstance(p, P2POp) for p in p2p_op_list):
+        raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
+    group = p2p_op_list[0].group
+    if any(p.group is not group for p in p2p_op_list):
+        raise ValueError("All ops need to use the same group.")
     return [p.op(p.tensor, p.peer, p.group, p.tag, p.group_peer) for p in p2p_op_list]

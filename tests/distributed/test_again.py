@@ -6,7 +6,7 @@ import threading
 from datetime import timedelta
 
 import pytest
-from rushlight.multiprocessing import start_processes
+from several import started
 
 from rushlight.distributed import TCPStore, handshake
 
@@ -83,4 +83,4 @@ def _again(rank, size, port, times):
 
 
 def test_a_hundred_groups_at_one_port():
-    start_processes(_again, (2, _port(), 100), nprocs=2, start_method="spawn")
+    started(_again, (2, _port(), 100), 2, join=True)

@@ -224,9 +224,29 @@ def mistakes(rank, size):
     return said
 
 
+def wrong_lists(rank, size):
+    group = dist.new_group(list(range(size)))
+    one, other = (dist.P2POp(dist.isend, torch.ones(1), (rank + 1) % size, g) for g in (None, group))
+    calls = [
+        lambda: dist.batch_isend_irecv([1]),
+        lambda: dist.batch_isend_irecv((one,)),
+        lambda: dist.batch_isend_irecv([one, other]),
+        lambda: dist.batch_isend_irecv([]),
+        lambda: dist.all_reduce(torch.ones(2, dtype=torch.bool), dist.ReduceOp.AVG),
+    ]
+    said = []
+    for call in calls:
+        try:
+            call()
+        except Exception as error:
+            said.append(f"{type(error).__name__}: {error}")
+    return said, group.bound_device_id
+
+
 FUNCTIONS = [
     reductions, large_sum, strided_sum, overlapping_calls, broadcast, reduce_to_one, gathers, scatters, scattered_layouts,
     all_to_all, messages, messages_in_order, monitored, objects, groups, splits, checked_in_detail, mistakes,
+    wrong_lists,
 ]  # fmt: skip
 EVERYWHERE = {
     "reductions": {
@@ -239,6 +259,11 @@ EVERYWHERE = {
     "messages_in_order": True,
     "scattered_layouts": [True, True],
     "checked_in_detail": "DebugLevel.OFF",
+    "wrong_lists": ([
+        *["ValueError: Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``."] * 2,
+        "ValueError: All ops need to use the same group.", "IndexError: list index out of range",
+        "RuntimeError: result type Float can't be cast to the desired output type Bool",
+    ], None),
     "mistakes": ["TypeError", "RuntimeError", "RuntimeError", "RuntimeError", "ValueError", "RuntimeError",
                  "ValueError", "ValueError", "ValueError", "RuntimeError", "ValueError", "ValueError",
                  "TypeError", "IndexError", "TypeError", "RuntimeError", "RuntimeError"],

@@ -186,10 +186,24 @@ def late_gradients(rank, size):
     return found
 
 
+def forwards(rank, size):
+    """Two passes, each of which begins with the first process's statistics, and one backward; a sparse gradient."""
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4)))
+    x, _ = batch(rank)
+    (model(x).square().mean() + model(2 * x).abs().mean()).backward()
+    model.eval()
+    (model(x).square().mean() + model(2 * x).abs().mean()).backward()
+    table = DistributedDataParallel(nn.Embedding(4, 2, sparse=True))
+    with pytest.raises(NotImplementedError, match="sparse gradients are not averaged by DistributedDataParallel"):
+        table(torch.tensor([rank])).sum().backward()
+    return model.module[1].weight.grad.tolist()
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     return results_of(
-        [trained, compiled, accumulated, buffers, hooks, unused, delayed, late_gradients],
+        [trained, compiled, accumulated, buffers, hooks, unused, delayed, late_gradients, forwards],
         2,
         tmp_path_factory.mktemp("ddp"),
     )
@@ -211,6 +225,11 @@ def test_compiled_functions_go_on_averaging(results):
         assert sums == [[2 * i + 1.0] * 2 for i in range(6)]
         assert len(eagerly) == 1 and "find_unused_parameters" in eagerly[0], rank
         assert programs == [1, 1]
+
+
+def test_two_forward_passes_before_backward(results):
+    first, second = (result["forwards"] for result in results)
+    assert first == second and all(abs(g) > 0.1 for g in first)
 
 
 def test_delayed_averages_are_the_same(results):
@@ -271,7 +290,7 @@ def test_wrong_modules(tmp_path):
         DistributedDataParallel(nn.Linear(1, 1))
     dist.init_process_group("gloo", f"file://{tmp_path}/meet", rank=0, world_size=1)
     try:
-        with pytest.raises(RuntimeError, match="not needed when a module doesn't have any parameters"):
+        with pytest.raises(RuntimeError, match="not needed when a module doesn't have any parameter that"):
             DistributedDataParallel(nn.ReLU())
         with pytest.raises(ValueError, match="device_ids and output_device"):
             DistributedDataParallel(nn.Linear(1, 1), device_ids=[0])

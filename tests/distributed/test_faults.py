@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from rushlight.multiprocessing import start_processes
+from several import started
 
 import rushlight as torch
 import rushlight.distributed as dist
@@ -60,11 +60,11 @@ def act(rank, size, folder, way, look_s):
 
 def outcomes(way, folder, look_s, size=2):
     """What each rank said, and when; the processes, which have ended."""
-    started = start_processes(act, (size, str(folder), way, look_s), nprocs=size, join=False)
-    for process in started.processes:
+    processes = started(act, (size, str(folder), way, look_s), size).processes
+    for process in processes:
         process.join(60)
     told = {rank: json.loads((folder / str(rank)).read_text()) for rank in range(size) if (folder / str(rank)).exists()}
-    return told, started.processes
+    return told, processes
 
 
 def slow(rank):

@@ -157,6 +157,10 @@ def switched(rank, size):
             fully_shard(layer)
         fully_shard(net)
         change(net)
+        freed = []  # whether units are whole when their gradients are collected
+        for layer in net[::2]:
+            unit = layer._get_fsdp_state().unit
+            unit._split = lambda members, unit=unit, plain=unit._split: (freed.append(unit.is_whole), plain(members))[1]
         optimizer, found = torch.optim.SGD(net.parameters(), lr=0.5), []
         for step in range(4):
             torch.manual_seed(10 * step + rank)
@@ -167,6 +171,7 @@ def switched(rank, size):
             optimizer.step()
             optimizer.zero_grad()
             found.append(loss.item())
+        assert freed and not any(freed)
         return np.array(found), whole
 
     def ahead(net):

@@ -189,4 +189,4 @@ def _has_mpi_already(rank, folder):
 
 
 def test_a_process_that_has_started_mpi_itself(tmp_path):
-    start_processes(_has_mpi_already, (str(tmp_path),), nprocs=2, start_method="spawn")
+    start_processes(_has_mpi_already, (str(tmp_path),), nprocs=2, start_method="spawn")  # which finalizes MPI

@@ -9,7 +9,7 @@ import time
 import warnings
 
 import pytest
-from rushlight.multiprocessing import start_processes
+from several import started
 
 import rushlight as torch
 import rushlight.distributed as dist
@@ -102,10 +102,10 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_the_others_raise_and_nothing_stays(way, tmp_path):
     before = set(os.listdir(SHARED))
-    started = start_processes(act, (3, str(tmp_path), way), nprocs=3, join=False)
-    for process in started.processes:
+    processes = started(act, (3, str(tmp_path), way), 3).processes
+    for process in processes:
         process.join(60)
-    codes = [process.exitcode for process in started.processes]
+    codes = [process.exitcode for process in processes]
     assert codes == [0, -signal.SIGKILL if way.startswith("killed") else 0, 0]
     told = {p.name: p.read_text() for p in tmp_path.iterdir() if p.name.isdigit()}
     assert not {n for n in set(os.listdir(SHARED)) - before if n.startswith(("mpich", "rushlight"))}
@@ -163,7 +163,7 @@ def meet_without_mpi(rank, size, folder, several_hosts):
 
 @pytest.mark.parametrize("several_hosts", [False, True])
 def test_without_mpi(several_hosts, tmp_path):
-    start_processes(meet_without_mpi, (2, str(tmp_path), several_hosts), nprocs=2)
+    started(meet_without_mpi, (2, str(tmp_path), several_hosts), 2, join=True)
     first, second = ((tmp_path / str(rank)).read_text() for rank in (0, 1))
     if several_hosts:
         for said in (first, second):

@@ -186,9 +186,10 @@ class State:
         averages = self.syncs and (unit.has_gradients() or (is_over and self.was_called))
         if averages:
             unit._follow_flags()
-            unit.reduce()
         if self.reshard_after_backward and (self.is_backward or is_over) and not self.is_summoned:
-            unit.give_back()
+            unit.give_back()  # before the gradients are collected, which takes memory as well
+        if averages:
+            unit.reduce()
         self.is_backward = False
         if averages or is_over:
             self.was_called = False

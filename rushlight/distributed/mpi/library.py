@@ -101,12 +101,12 @@ class Library:
 
     def reduction(self, dtype: np.dtype, op: RedOpType) -> tuple[int, int] | None:
         """MPI's type and operation, where it gives the same bits in all processes; else None."""
-        known = self._reductions.get((dtype.num, int(op)), 0)
+        known = self._reductions.get((dtype.num, op), 0)
         if known == 0:
             kind = self.types.get(dtype.name)
             ordered = op in (RedOpType.MIN, RedOpType.MAX) and dtype.kind not in "iu"  # NaN: the order would matter
             operation = self.operations[RedOpType.SUM if op is RedOpType.AVG else op]
-            known = self._reductions[dtype.num, int(op)] = None if kind is None or ordered else (kind, operation)
+            known = self._reductions[dtype.num, op] = None if kind is None or ordered else (kind, operation)
         return known  # type: ignore[return-value]
 
     def check(self, status: int, what: str) -> None:

@@ -138,7 +138,7 @@ class DistributedDataParallel(Module, Joinable):
         named = [(n, p) for n, p in module.named_parameters() if p.requires_grad and n not in ignored]
         if not named:
             raise RuntimeError(
-                "DistributedDataParallel is not needed when a module doesn't have any parameters that require a gradient."
+                "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient."
             )
         if device_ids or output_device is not None:
             raise ValueError(
@@ -193,7 +193,7 @@ class DistributedDataParallel(Module, Joinable):
             for array, place in zip(arrays, _places(tensors), strict=True):
                 np.copyto(array, values[place].reshape(array.shape))
         for t in tensors:
-            storage_of(t).wrote("DistributedDataParallel")
+            storage_of(t).wrote_unseen("DistributedDataParallel")  # backward of an earlier pass may go on, as in torch
 
     def _broadcast_captured(self, tensors: list[Tensor], root: int) -> None:
         """The same in operators, and a collective, that a recorder hears of."""

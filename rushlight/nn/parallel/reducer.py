@@ -52,6 +52,10 @@ class Bucket:
         for p, place in self.parts():
             if p._grad is None:
                 flat[place] = 0
+            elif p._grad.is_sparse:
+                raise NotImplementedError(
+                    "sparse gradients are not averaged by DistributedDataParallel: make the module with sparse=False"
+                )
             else:
                 np.multiply(p._grad._array, factor, out=flat[place].reshape(p._array.shape), casting="unsafe")
         storage_of(self.gradients).wrote("DistributedDataParallel")
