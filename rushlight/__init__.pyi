@@ -264,9 +264,9 @@ from .ops import prod as prod
 from .ops import any as any
 from .ops import all as all
 from .ops import count_nonzero as count_nonzero
+from .ops import logsumexp as logsumexp
 from .ops import norm as norm
 from .ops import dist as dist
-from .ops import logsumexp as logsumexp
 from .ops import softmax as softmax
 from .ops import log_softmax as log_softmax
 from .ops import softmin as softmin

@@ -734,6 +734,13 @@ def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None, *, ax
     """How many elements over `dim` are not zero."""
     ...
 
+@overload
+def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, keepdims: _bool | None = None, out: Any = None) -> Tensor:
+    """log(sum(exp(input))) over `dim`, without overflow."""
+    ...
+@overload
+def logsumexp(input: Tensor, keepdim: _bool = False, *, axis: _int | Sequence[_int], keepdims: _bool | None = None, out: Any = None) -> Tensor: ...
+
 def norm(input: Tensor, p: _float | _str | None='fro', dim: _int | Sequence[_int] | None=None, keepdim: _bool=False, out: Tensor | None=None, dtype: _dtype | None=None) -> Tensor:
     """The norm of the elements over `dim`: (sum |x|^p)^(1/p)."""
     ...
@@ -741,13 +748,6 @@ def norm(input: Tensor, p: _float | _str | None='fro', dim: _int | Sequence[_int
 def dist(input: Tensor, other: Tensor | _Number, p: _float = 2) -> Tensor:
     """The p-norm of input - other over all elements."""
     ...
-
-@overload
-def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, keepdims: _bool | None = None, out: Any = None) -> Tensor:
-    """log(sum(exp(input))) over `dim`, without overflow."""
-    ...
-@overload
-def logsumexp(input: Tensor, keepdim: _bool = False, *, axis: _int | Sequence[_int], keepdims: _bool | None = None, out: Any = None) -> Tensor: ...
 
 def softmax(input: Tensor, dim: _int | Sequence[_int] | None = None, dtype: _dtype | None = None, *, out: Any = None, axis: _int | Sequence[_int] | None = None) -> Tensor:
     """exp(input) / sum(exp(input)) along `dim`, without overflow."""

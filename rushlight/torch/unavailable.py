@@ -14,8 +14,6 @@ import builtins
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..core.device import devices
-
 __all__ = ["ROWS", "Reason", "Row", "exported", "names_of"]
 
 
@@ -99,7 +97,10 @@ _MPS = (
 )
 NO_MPS = Reason(RuntimeError, _MPS, "{says} Raises RuntimeError: there is no Apple GPU.")
 NO_MPS_BACKEND = NO_MPS._replace(message="{more}")
-_ACCELERATOR = f"{devices.NO_ACCELERATOR} torch.accelerator.{{name}}() needs one: guard the call with torch.accelerator.is_available()."
+_ACCELERATOR = (
+    "Cannot access accelerator device when none is available. torch.accelerator.{name}() needs one: guard the call with "
+    "torch.accelerator.is_available()."
+)
 NO_ACCELERATOR = Reason(RuntimeError, _ACCELERATOR, "{says} Raises RuntimeError: there is no accelerator.")
 
 # ---------------------------------------------------------------------------------------------- what is not implemented

@@ -829,6 +829,13 @@ class Tensor:
         """How many elements over `dim` are not zero."""
         ...
 
+    @overload
+    def logsumexp(self, dim: _int | Sequence[_int], keepdim: _bool = False, *, keepdims: _bool | None = None) -> Tensor:
+        """log(sum(exp(input))) over `dim`, without overflow."""
+        ...
+    @overload
+    def logsumexp(self, keepdim: _bool = False, *, axis: _int | Sequence[_int], keepdims: _bool | None = None) -> Tensor: ...
+
     def norm(self, p: _float | _str | None='fro', dim: _int | Sequence[_int] | None=None, keepdim: _bool=False, out: Tensor | None=None, dtype: _dtype | None=None) -> Tensor:
         """The norm of the elements over `dim`: (sum |x|^p)^(1/p)."""
         ...
@@ -836,13 +843,6 @@ class Tensor:
     def dist(self, other: Tensor | _Number, p: _float = 2) -> Tensor:
         """The p-norm of input - other over all elements."""
         ...
-
-    @overload
-    def logsumexp(self, dim: _int | Sequence[_int], keepdim: _bool = False, *, keepdims: _bool | None = None) -> Tensor:
-        """log(sum(exp(input))) over `dim`, without overflow."""
-        ...
-    @overload
-    def logsumexp(self, keepdim: _bool = False, *, axis: _int | Sequence[_int], keepdims: _bool | None = None) -> Tensor: ...
 
     def softmax(self, dim: _int, dtype: _dtype | None=None) -> Tensor:
         """exp(input) / sum(exp(input)) along `dim`."""
