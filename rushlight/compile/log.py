@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any
 
-asked: set[str] = set()  # by `torch._logging.set_logs`
+_asked: set[str] = set()
 
 
 def wants(topic: str) -> bool:
     """Whether RUSHLIGHT_LOG names the topic, or a program has asked for it."""
-    return topic in asked or topic in os.environ.get("RUSHLIGHT_LOG", "").replace(" ", "").split(",")
+    return topic in _asked or topic in os.environ.get("RUSHLIGHT_LOG", "").replace(" ", "").split(",")
+
+
+def ask_for(topics: Iterable[str]) -> None:
+    """Show these topics from now on, and no others that a program has asked for before."""
+    _asked.clear()
+    _asked.update(topics)
 
 
 def show(topic: str, text: Any) -> None:

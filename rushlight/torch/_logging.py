@@ -44,5 +44,4 @@ def set_logs(*, modules: dict[str, Any] | None = None, **logs: Any) -> None:
     missing = [*(name for name in wanted if name in _OTHERS), *(modules or ())]
     if missing:
         warnings.warn(f"set_logs: Rushlight has no log of {', '.join(missing)}", stacklevel=2)
-    log.asked.clear()
-    log.asked.update(_TOPICS[name] for name in wanted if name in _TOPICS)
+    log.ask_for(_TOPICS[name] for name in wanted if name in _TOPICS)

@@ -91,12 +91,12 @@ def test_logs_that_a_program_asks_for(capsys):
         assert "is compiled again: argument 0: float32[2]" in capsys.readouterr().err
         with pytest.warns(UserWarning, match="no log of guards"):
             _logging.set_logs(guards=True, graph=10)
-        assert log.asked == {"graph"}
+        assert log._asked == {"graph"}
         with pytest.raises(TypeError, match="unexpected keyword argument 'grafs'"):
             _logging.set_logs(grafs=True)
     finally:
         _logging.set_logs()
-    assert not log.asked
+    assert not log._asked
 
 
 def test_foreach_map():

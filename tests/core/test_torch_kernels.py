@@ -33,7 +33,7 @@ CALLS = {
     "argmax(): does not support complex input": lambda: Z.argmax(),
     "max(): does not support complex input": lambda: Z.max(0),
     "rad2deg is not supported for complex tensors.": lambda: Z.rad2deg(),
-    " topk does not support bool dtypes on CPU": lambda: B.topk(1),
+    "topk does not support bool dtypes on CPU": lambda: B.topk(1),
 }
 
 

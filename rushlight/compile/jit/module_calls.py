@@ -103,7 +103,7 @@ class ModuleCalls(CompiledStep):
         )
 
     def _plainly(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Nobody has asked for its programs: `is_compiling` stays as it is."""
+        """No program of it was asked for: `is_compiling` stays as it is."""
         return self.function(*args, **kwargs)
 
     def _first_calls(self, args: tuple, kwargs: dict[str, Any], leaves: list, template: Any, now: tuple) -> Any:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..tensor.placeholder import Placeholder
 from ..warn import warn
 from .extension_points import training_observer
 
@@ -143,10 +144,10 @@ def assert_all(holds: Any) -> bool:
     """Whether all of a tensor of booleans is true, for a caller that raises where it is not.
 
     Unlike other looks at values this one can be recorded: each later call looks, too. On another device than the CPU
-    nothing looks, as in torch: it would have to wait for the device.
+    nothing looks, as in torch: it would have to wait for the device. Nor at a tensor that wraps others: operators below do.
     """
     emit_event("demanded", holds)
-    return not holds.is_cpu or bool(holds._array.all())
+    return not holds.is_cpu or isinstance(holds._array, Placeholder) or bool(holds._array.all())
 
 
 def may_branch_on_data(t: Any) -> bool:

@@ -73,7 +73,7 @@ _TEXTS: dict[str, tuple[type[Exception], str, str]] = {
     "argmin": (RuntimeError, "argmin(): does not support complex input", "c"),
     "max.dim": (RuntimeError, "max(): does not support complex input", "c"),
     "min.dim": (RuntimeError, "min(): does not support complex input", "c"),
-    "topk": (RuntimeError, "topk does not support {} dtypes on CPU", "bc"),
+    "topk": (RuntimeError, "{space}topk does not support {kind} dtypes on CPU", "bc"),
 }
 
 
@@ -103,7 +103,8 @@ def error_of(name: str, d: np.dtype) -> Exception:
     """torch's error where an operator meets a type that its kernel lacks."""
     if name in _TEXTS:
         kind, text, _ = _TEXTS[name]
-        return kind(text.format({"b": "bool", "c": "complex"}.get(d.kind, "")))
+        word = {"b": "bool", "c": "complex"}.get(d.kind, "")
+        return kind(text.format(kind=word, space=" " if word == "complex" else ""))  # torch's space
     return NotImplementedError(f"\"{kernel_word(name)}\" not implemented for '{type_word(dtypes.from_numpy(d))}'")
 
 

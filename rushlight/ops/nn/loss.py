@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.device.backend import on_device_of
+from ...core.dispatch.mode import assert_all
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import dense_like
@@ -547,8 +548,7 @@ def multilabel_margin_loss(input, target, reduction="mean"):
         )
     if target._array.shape != input._array.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    low, high = extremes(target._array) if target._array.size else (0, 0)
-    if low < -1 or high >= x._array.shape[1]:
+    if not assert_all((target >= -1) & (target < x._array.shape[1])):
         raise RuntimeError("argument #2 'target' is out of range")
     if target.dtype is not dtypes.int64:
         raise RuntimeError(f"expected scalar type Long but found {type_word(target.dtype)}")
