@@ -22,7 +22,7 @@ NAMES = [name for name in SAMPLES if function_of(name) is not None]
 
 # What needs the elements, or a write with a history: a class is not asked, and the call is refused
 REFUSED = {
-    "multi_margin_loss", "lstm", "gru", "rnn_tanh", "rnn_relu", "fill", "quantile", "nanquantile", "as_strided",
+    "multi_margin_loss", "lstm", "gru", "rnn_tanh", "rnn_relu", "fill", "as_strided",
     "as_strided_copy", "repeat_interleave", "Tensor.__getitem__", "select_scatter", "slice_scatter", "diagonal_scatter",
     "as_strided_scatter",
 }  # fmt: skip
