@@ -28,3 +28,9 @@ def test_the_error_that_comes_first(call):
     with pytest.raises((RuntimeError, IndexError, ValueError, NotImplementedError)) as raised:
         eval(call, NAMES)
     assert f"{raised.type.__name__}: {raised.value}".startswith(ROWS[call])
+
+
+def test_types_of_what_is_mixed():
+    mixed = torch.addr(torch.ones(2, 2), torch.tensor([1, 2]), torch.tensor([3, 4]))
+    assert mixed.dtype is torch.float32 and mixed.tolist() == [[4.0, 5.0], [7.0, 9.0]]  # NumPy's common type is float64
+    assert torch.nn.functional.relu6(torch.tensor([3, 9], dtype=torch.uint8)).tolist() == [3, 6]

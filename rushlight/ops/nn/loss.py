@@ -349,6 +349,11 @@ def _(g, input, target, reduction):
 def soft_margin_loss(input, target, reduction="mean"):
     """log(1 + exp(-target input)) for targets of 1 and -1."""
     refuse_history("soft_margin_loss", target=target)
+    if input.dtype.category < 2:
+        found = target.dtype if target.dtype.category > 1 else dtypes.get_default_dtype()
+        raise RuntimeError(
+            f"result type {type_word(found)} can't be cast to the desired output type {type_word(input.dtype)}"
+        )
     return _soft_margin_loss(input, _of_type(target, input.dtype), reduction)
 
 
@@ -476,9 +481,10 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     kind = dtypes.promote_types(x1.dtype, x2.dtype)
     if not kind.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {type_word(kind)}")
-    x1, x2 = x1.to(kind), x2.to(kind)
-    a = _at_least(x1.norm(2, dim, True), eps)
-    b = _at_least(x2.norm(2, dim, True), eps)
+    x1, x2 = (
+        t if t.dtype.is_floating_point else t.to(kind) for t in (x1, x2)
+    )  # each in the type that it has, as in torch
+    a, b = (_at_least(t.norm(2, dim, True), eps) for t in (x1, x2))
     return ((x1 / a) * (x2 / b)).sum(dim)
 
 

@@ -14,7 +14,6 @@ from ...core.dispatch.mode import thread
 from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.dispatch.scalars import exact
 from ...core.random import uniform
-from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import type_word, wrap
 from ..creation.arguments import backend_like
@@ -146,8 +145,10 @@ threshold_ = composite(name="threshold_", functional=True)(inplace_of(_threshold
 @primitive(public=False, name="hardtanh", jit_min_elements=SOME)
 def _hardtanh(input, /, min_val, max_val):
     if input.dtype.kind in "biu":
-        if input.dtype.kind != "i":
-            raise RuntimeError(f"\"hardtanh\" not implemented for '{type_word(dtypes.from_numpy(input.dtype))}'")
+        if input.dtype.kind == "b":
+            raise RuntimeError("Bool inputs not supported for hardtanh")
+        if input.dtype.kind == "u" and (min_val < 0 or max_val < 0):
+            raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
         min_val, max_val = int(min_val), int(max_val)
     else:
         min_val, max_val = input.dtype.type(min_val), input.dtype.type(max_val)

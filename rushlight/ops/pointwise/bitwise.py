@@ -11,6 +11,7 @@ from ...core.dispatch.op import OPS, binary, composite, primitive, unary
 from ...core.dispatch.return_types import named
 from ...core.dispatch.scalars import number_as
 from ...core.dispatch.slow_path import write_out
+from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant
 from .building_blocks import F32, conjugate, for_types, of_arrays, zeros_of
 from .checks import not_implemented, tensors_only
@@ -251,6 +252,8 @@ def _(g, out):
 def _ldexp(input, other):
     if not isinstance(other, Tensor):
         raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    if other.dtype is dtypes.bool_:
+        raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
     by_integers = other.dtype.category < 2 and input.dtype.is_floating_point
     return _ldexp_of_integers if by_integers else _ldexp_of_floats
 

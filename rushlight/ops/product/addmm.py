@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ...core.dispatch.op import primitive
 from ...core.dispatch.scalars import exact
+from ...core.tensor.dtype import from_numpy, promote_types
 from ...core.tensor.size import wrap_dim
 from ..pointwise.building_blocks import F32, conjugate
+from ..pointwise.checks import c_word_of
 from ..pointwise.multiply_add import multiply_add
 from .matmul import (
     bmm,
@@ -164,6 +168,11 @@ def baddbmm(input, batch1, batch2, /, *, beta=1, alpha=1):
     torch.Size([5, 2, 4])
     """
     refuse_expansion(_sizes((batch1, 0), (batch1, 1), (batch2, 2)), input)
+    if input.dtype != batch1.dtype:
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {c_word_of(input)}, batch1: {c_word_of(batch1)}, batch2: "
+            f"{c_word_of(batch2)}"
+        )
     check_batches(batch1, batch2)
     return _sum_with(_of_batches, input, batch1, batch2, beta, alpha)
 
@@ -199,6 +208,7 @@ def addbmm(input, batch1, batch2, /, *, beta=1, alpha=1):
             [15., 15.]])
     """
     refuse_expansion(_sizes((batch1, 1), (batch2, 2)), input)
+    check_sum_types(input, batch1, batch2)
     check_batches(batch1, batch2)
     (_, n, _), m = batch1.shape, batch2.shape[2]
     columns = batch1.transpose(1, 0, 2).reshape(n, -1) if batch1.size else batch1.reshape(n, 0)
@@ -249,7 +259,7 @@ def addr(input, vec1, vec2, /, *, beta=1, alpha=1):
     if vec1.dtype.kind == "b" and input.dtype.kind == "b":
         r = np.logical_and.outer(vec1, vec2) & bool(alpha)
         return r | input if beta else r
-    d = np.promote_types(input.dtype, np.promote_types(vec1.dtype, vec2.dtype))
+    d = functools.reduce(promote_types, [from_numpy(a.dtype) for a in (input, vec1, vec2)]).numpy
     input, vec1, vec2 = (a.astype(d, copy=False) for a in (input, vec1, vec2))
     if d.kind in "iu":
         _check_factors(beta, alpha)

@@ -550,6 +550,8 @@ def inner(input, other):
     x, y = input._array, other._array
     if not x.ndim or not y.ndim:
         return input * other
+    if input.dtype is not other.dtype:
+        raise RuntimeError("both inputs should have same dtype")
     if x.shape[-1] != y.shape[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "

@@ -522,9 +522,7 @@ def cross_along(input, other, dim=-1):
         )
     broadcast_shapes(input._array.shape, other._array.shape)
     if input.dtype is not other.dtype:
-        raise RuntimeError(
-            f"linalg.cross: expected scalar type {type_word(input.dtype)} but found {type_word(other.dtype)}"
-        )
+        raise RuntimeError(f"expected scalar type {type_word(input.dtype)} but found {type_word(other.dtype)}")
     return linalg_cross(input, other, d)
 
 

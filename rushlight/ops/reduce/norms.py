@@ -130,6 +130,13 @@ def dist(input, other, p=2):
     """
     if not isinstance(other, Tensor):
         raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    if dtypes.bool_ in (input.dtype, other.dtype):
+        return vector_norm(input - other, float(p), None, False, None)  # raises: bools have no difference
+    kind = dtypes.promote_types(input.dtype, other.dtype)
+    if kind.category < 2:
+        raise RuntimeError(
+            f"norm(): input dtype should be either floating point or complex. Got {type_word(kind)} instead."
+        )
     return _dist(input, other, float(p))
 
 

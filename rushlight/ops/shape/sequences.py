@@ -272,14 +272,17 @@ def polar(abs, angle):
     >>> polar(tensor([1.0, 2.0]), tensor([0.0, 3.14159265]))
     tensor([ 1.+0.0000e+00j, -2.-1.7485e-07j])
     """
+    words = type_word(abs.dtype), type_word(angle.dtype)
+    if not {"Half", "Float", "Double"}.issuperset(words):
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {words[0]} and {words[1]}"
+        )
     if abs.dtype is not angle.dtype:
         raise RuntimeError(
-            f"Expected object of scalar type {type_word(abs.dtype)} but got scalar type {type_word(angle.dtype)} for second argument"
+            f"Expected object of scalar type {words[0]} but got scalar type {words[1]} for second argument"
         )
-    if abs.dtype not in (dtypes.float32, dtypes.float64):
-        raise RuntimeError(
-            f"Expected both inputs to be Half, Float or Double tensors but got {abs.dtype} and {angle.dtype}"
-        )
+    if abs.dtype is dtypes.float16:
+        raise NotImplementedError("\"polar_cpu\" not implemented for 'Half'")
     return _polar(abs, angle)
 
 
