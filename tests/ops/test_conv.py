@@ -202,6 +202,20 @@ def test_types_must_agree():
         ops.conv_transpose2d(rl.ones(*X), rl.ones(4, 6, 3, 3), output_padding=1)
 
 
+def test_types_are_looked_at_where_the_shapes_are_known():
+    """What was checked once is remembered: with the types of all three."""
+    x, w, b = rl.ones(1, 3, 6, 6), rl.ones(4, 3, 3, 3), rl.ones(4)
+    ops.conv2d(x, w, b)
+    with pytest.raises(RuntimeError, match=r"Input type \(float\) and bias type \(double\) should be the same"):
+        ops.conv2d(x, w, b.double())
+    with pytest.raises(RuntimeError, match="expected scalar type Float but found Double"):
+        ops.conv2d(x, w.double(), b)
+    assert ops.conv_transpose2d(x, rl.ones(3, 4, 3, 3), b).dtype is rl.float32
+    assert ops.conv_transpose2d(x, rl.ones(3, 4, 3, 3), b.double()).dtype is rl.float32  # as in torch
+    with pytest.raises(NotImplementedError, match="slow_conv_transpose2d_out_cpu"):
+        ops.conv_transpose2d(x.int(), rl.ones(3, 4, 3, 3).int())
+
+
 def test_conv_tbc():
     x, w, b = rl.randn(5, 2, 4), rl.randn(3, 4, 6), rl.randn(6)
     out = ops.conv_tbc(x, w, b, 1)

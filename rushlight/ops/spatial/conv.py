@@ -31,7 +31,7 @@ from ...core.tensor.placeholder import flags_of
 from ...core.tensor.tensor import Tensor, type_word
 from ...core.warn import warn
 from ..pointwise.building_blocks import conjugate
-from ..pointwise.checks import c_word_of, still_of_type
+from ..pointwise.checks import c_word_of, not_implemented, still_of_type
 from ..product.matmul import F32
 from ..shape.slicing import part
 
@@ -269,7 +269,9 @@ def _(g, x_shape):
 
 # ---------------------------------------------------------------------------------------------- checks
 
-_CHECKED: dict[tuple, tuple] = {}  # shapes and arguments -> (stride, padding, dilation, groups[, shape of the result])
+_CHECKED: dict[
+    tuple, tuple
+] = {}  # shapes, types and arguments -> (stride, padding, dilation, groups[, shape of the result])
 _CAPACITY = 4096
 
 
@@ -465,7 +467,12 @@ def _check_transpose(name, n, input, weight, bias, stride, padding, output_paddi
         )
     _check_bias(w, b, w.shape[1] * groups)
     _check_types(x, w, None)
-    _check_types(x, w, b)
+    if x.dtype.kind in "iub":
+        raise not_implemented(f"slow_conv_transpose{max(n, 2)}d_out_cpu", x.dtype)
+    if n == 3 and b is not None and b.dtype != x.dtype:
+        raise RuntimeError(
+            f"expected scalar type {type_word(from_numpy(x.dtype))} but found {type_word(from_numpy(b.dtype))}"
+        )
     if any(o >= s and o >= d for o, s, d in zip(output_padding, stride, dilation, strict=True)):
         raise RuntimeError(
             "output padding must be smaller than either stride or dilation, but got output_padding: "
@@ -492,7 +499,8 @@ def _convolve(name, n, input, weight, bias, stride, padding, dilation, groups):
     groups = _whole(name, groups)
     try:
         shapes = input._array.shape, weight._array.shape, None if bias is None else bias._array.shape
-        key = (n, *shapes, input._array.dtype is weight._array.dtype, stride, padding, dilation, groups)
+        types = input._array.dtype, weight._array.dtype, None if bias is None else bias._array.dtype
+        key = (n, *shapes, *types, stride, padding, dilation, groups)
     except AttributeError:
         _check_tensors(name, input, weight, bias)
         raise
@@ -512,7 +520,8 @@ def _transpose(name, n, input, weight, bias, stride, padding, output_padding, gr
     arguments = (stride, padding, output_padding, _whole(name, groups), dilation)
     _check_tensors(name, input, weight, bias)
     shapes = input._array.shape, weight._array.shape, None if bias is None else bias._array.shape
-    key = (-n, *shapes, input._array.dtype is weight._array.dtype, *arguments)
+    types = input._array.dtype, weight._array.dtype, None if bias is None else bias._array.dtype
+    key = (-n, *shapes, *types, *arguments)
     steps = _known(key)
     if steps is None:
         lower = brought(LOWER, input, weight, bias)
@@ -521,6 +530,8 @@ def _transpose(name, n, input, weight, bias, stride, padding, output_padding, gr
             return _transpose(name, n, input, weight, bias, *arguments)
         steps = _remember(key, _check_transpose(name, n, input, weight, bias, *arguments))
     stride, padding, dilation, groups, shape = steps
+    if bias is not None and types[2] != types[0]:  # which torch adds, here alone
+        bias = bias.to(input.dtype)
     if len(shapes[0]) == n + 1:
         return convolution_input(input.unsqueeze(0), weight, bias, shape, stride, padding, dilation, groups).squeeze(0)
     return convolution_input(input, weight, bias, shape, stride, padding, dilation, groups)
