@@ -221,14 +221,15 @@ class _Uninitialized(Tensor):
     @property
     def data(self) -> Tensor:
         """A tensor without elements, of which writes change nothing: a buffer's refuses them."""
-        if type(self._array) is not _NoMemory:  # it was set
-            return Tensor.data.__get__(self)
-        is_buffer = isinstance(self, UninitializedBuffer)
-        return self.detach() if is_buffer else ops.empty(0, device=self.device, dtype=self.dtype)
+        return self._nothing() if type(self._array) is _NoMemory else Tensor.data.__get__(self)
 
     @data.setter
     def data(self, value: Tensor) -> None:
         Tensor.data.__set__(self, value)
+
+    def _nothing(self) -> Tensor:
+        """What `data` is as long as it was not set."""
+        return ops.empty(0, device=self.device, dtype=self.dtype)
 
     numel = nelement = _refused("numel")
     dim = ndimension = _refused("dim")
@@ -288,6 +289,9 @@ class UninitializedBuffer(_Uninitialized):
         t.persistent = persistent
         t._is_buffer = True
         return t
+
+    def _nothing(self) -> Tensor:
+        return self.detach()
 
 
 def is_lazy(param: Any) -> bool:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
-from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +24,7 @@ import numpy as np
 from ..dispatch.mode import in_kernel
 from ..tensor.dtype import from_numpy
 from ..tensor.placeholder import NoArray, Placeholder, marked_type
+from .by_item import NumberByItem
 from .conjugated import Conjugated
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _leave_kernel() -> None:
         raise NoArray("a kernel of the CPU met a tensor of another device")
 
 
-class Buffer(np.lib.mixins.NDArrayOperatorsMixin):
+class Buffer(NumberByItem, np.lib.mixins.NDArrayOperatorsMixin):
     """An array on a device.
 
     backend: the device. outline: an array with the same shape, type and strides, at an address that represents the place
@@ -110,21 +110,6 @@ class Buffer(np.lib.mixins.NDArrayOperatorsMixin):
         """The elements as nested lists, copied from the device."""
         _leave_kernel()
         return self.backend.to_host(self).tolist()
-
-    def __bool__(self) -> bool:
-        return bool(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
-
-    def __index__(self) -> int:
-        return index(self.item())
 
 
 _METHODS = {

@@ -9,9 +9,9 @@ import math
 import warnings
 from typing import Any
 
-from rushlight.core.dispatch.mode import no_grad
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.reduction import check_reduction, legacy_reduction, reduce_loss
+from rushlight.ops.nn.loss import at_least
 
 from .operators import ops
 
@@ -111,12 +111,8 @@ def gaussian_nll_loss(
         var = var * ops.ones_like(input)
     elif (var < 0).any():
         raise ValueError("var has negative entry/entries")
-    var = _match_variance(var, input)
-    if (var < eps).any():  # otherwise without a block that forward mode cannot pass
-        var = var.clone()
-        with no_grad():
-            var.clamp_(min=eps)
-    loss = 0.5 * (var.log() + (input - target) ** 2 / var)
+    variance: Any = at_least(_match_variance(var, input), eps)
+    loss = 0.5 * (variance.log() + (input - target) ** 2 / variance)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
     return reduce_loss(loss, reduction)

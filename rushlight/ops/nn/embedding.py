@@ -227,26 +227,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         if offsets.dim() != 1:
             raise ValueError("offsets has to be a 1D Tensor")
         flat, weights = input, per_sample_weights
-    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
-        raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape "
-            f"as the input ({input.shape})"
-        )
-    if weights is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
-            f"mode='{mode}'). Please open a feature request on GitHub."
-        )
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError("mode has to be one of sum, mean or max")
-    if mode == "max" and (scale_grad_by_freq or sparse):
-        what = "scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights"
-        raise ValueError(f"max mode does not support {what}")
-    if weights is not None and weights.dtype is not weight.dtype:
-        raise RuntimeError(
-            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; "
-            f"but type {weight.type()} does not equal {weights.type()} (while checking arguments for embedding_bag)"
-        )
+    _check_bags(input, weight, per_sample_weights, mode, scale_grad_by_freq, sparse)
     if max_norm is None:
         _check_indices(flat._array, 1, "embedding_bag")
     _check_indices(offsets._array, 1, "embedding_bag")
@@ -263,6 +244,30 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if padding_idx is not None or include_last_offset:
         rows = rows.masked_fill(skipped.unsqueeze(1), float("-inf") if mode == "max" else 0)
     return shown_as(_bags(rows, bag, counts, mode), "EmbeddingBagBackward0")
+
+
+def _check_bags(input, weight, per_sample_weights, mode, scale_grad_by_freq, sparse):
+    """Raise torch's errors for arguments that do not go together."""
+    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape "
+            f"as the input ({input.shape})"
+        )
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
+            f"mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and (scale_grad_by_freq or sparse):
+        what = "scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights"
+        raise ValueError(f"max mode does not support {what}")
+    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; "
+            f"but type {weight.type()} does not equal {per_sample_weights.type()} (while checking arguments for embedding_bag)"
+        )
 
 
 def _rows_of(flat, weights, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse):

@@ -311,7 +311,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None
             "binary_cross_entropy_with_logits needs a floating-point target, such as target.float()"
         )
     if pos_weight is not None and pos_weight.dtype is dtypes.bool_:
-        pos_weight - 1  # raises
+        return pos_weight - 1  # raises: bools have no difference
     weight, pos_weight = _of_type(weight, target.dtype), _of_type(pos_weight, target.dtype)
     if input.dtype is not target.dtype and input.dtype.is_floating_point:
         return _bce_logits_of_two_types(input, target, weight, pos_weight, reduction)
@@ -453,12 +453,12 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
 
 
 @primitive(name="cosine_similarity.at_least", public=False, node="CloneBackward0")
-def _at_least(input, /, low):
+def at_least(input, /, low):
     """The larger of `input` and a number; its gradient passes unchanged, as torch lets it here."""
     return np.maximum(input, input.dtype.type(low))
 
 
-@_at_least.vjp
+@at_least.vjp
 def _(g):
     return g * 1
 
@@ -484,7 +484,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     x1, x2 = (
         t if t.dtype.is_floating_point else t.to(kind) for t in (x1, x2)
     )  # each in the type that it has, as in torch
-    a, b = (_at_least(t.norm(2, dim, True), eps) for t in (x1, x2))
+    a, b = (at_least(t.norm(2, dim, True), eps) for t in (x1, x2))
     return ((x1 / a) * (x2 / b)).sum(dim)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.device.by_item import NumberByItem
 from ...core.device.devices import device as Device
 from ...core.dispatch import torch_function
 from ...core.dispatch.aten.operators import operator
@@ -77,7 +78,7 @@ _SHAPES = (
 )
 
 
-class FakeTensor(Tensor):
+class FakeTensor(NumberByItem, Tensor):
     """What `FakeTensorMode` makes. fake_mode: the mode; fake_device: where it says that it is."""
 
     __torch_function__ = staticmethod(_disabled_torch_function_impl)  # type: ignore[assignment]
@@ -123,18 +124,6 @@ class FakeTensor(Tensor):
     def _no_elements(name: str) -> Exception:
         """The error of an operator that looks at numbers."""
         return _NoNumbers(name)
-
-    def __bool__(self) -> bool:
-        return bool(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __index__(self) -> int:
-        return self.item().__index__()
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         parts = [f"size={tuple(self.shape)}"]

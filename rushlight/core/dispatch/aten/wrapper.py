@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...device.by_item import NumberByItem
 from ...device.devices import CPU
 from ...device.devices import device as Device
 from ...tensor import dtype as dtypes
@@ -35,7 +36,7 @@ def _asking() -> ModuleType:
     return class_dispatch.value
 
 
-class Wrapper(Placeholder):
+class Wrapper(NumberByItem, Placeholder):
     """The shape, the type and the strides of a wrapping tensor.
 
     kind: its class. held: its attributes, which every tensor with this placeholder shares: an alias, or a result that a
@@ -89,18 +90,6 @@ class Wrapper(Placeholder):
     def item(self, *args: Any) -> Any:
         """The one element as a Python number, by the class."""
         return _asking().ask_for("_local_scalar_dense", own(_bare(self)))
-
-    def __bool__(self) -> bool:
-        return bool(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __index__(self) -> int:
-        return int(self.item())
 
     def _error(self) -> NoArray:
         own_words = getattr(self.kind, "_no_elements", None)
