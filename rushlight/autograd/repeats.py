@@ -30,6 +30,8 @@ _shape_of = attrgetter("shape")
 
 _FIRST = 3  # occurrences
 _LONG, _LONGEST = 128, 1500  # nodes: making a program takes 2 ms a node; the longest are not counted
+# Nodes, and elements of the largest result: passes of fewer of both take less than looking for a program.
+_SHORT, _LARGE = 3, 1 << 16
 # An outline is rare among more passes than so many times its own, and then waits for so many more of its own.
 _RARE, _MORE = 4, 27
 _LOADING_MS = 100.0  # of the plain engine: loading the compiler and making a small program take as long
@@ -68,7 +70,7 @@ class _Repeats(threading.local):
 
     def is_done(self, order: list[Node], leaves: Collection[Leaf], root: Any, g: Tensor) -> bool:
         """Count a tape; whether a program, or what makes one, has done the pass."""
-        if not 3 <= len(order) <= _LONGEST:
+        if len(order) < _SHORT and all(_elements(node.shape) < _LARGE for node in order) or len(order) > _LONGEST:
             return False
         outline = hash((tuple(map(type, order)), tuple(map(_shape_of, order))))
         for program in self.by_outline.get(outline, ()):

@@ -47,6 +47,7 @@ _LOOPS: dict[str, Callable[..., Expr]] = {
     "addcmul": lambda x, y, z, value: apply("fma", apply("mul", y, value), z, x),
     "addcdiv": lambda x, y, z, value: apply("add", x, apply("div", apply("mul", y, value), z)),
     "sign": _sign,
+    "filled": lambda x, value: value,  # of the array only the memory is used
 }
 
 

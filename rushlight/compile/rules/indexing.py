@@ -261,6 +261,11 @@ def zero_where(b, input, mask):
     return where(mask, input.dtype.type(0), input)
 
 
+@rule("cut")
+def cut(b, grad, input, mask):
+    return where(mask, grad.dtype.type(0), grad)
+
+
 @rule("zeros_of")
 def zeros_of(b, input):
     return np.zeros_like(input)

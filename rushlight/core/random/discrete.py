@@ -144,9 +144,17 @@ def multinomial(gen: Generator | None, p: np.ndarray, num_samples: int, replacem
         scores = p / store(dense_like(p), exponential(gen, p.shape, p.dtype))
     if num_samples == 1:
         return scores.argmax(-1, keepdims=True).astype(np.int64, copy=False)
-    scores = scores.astype(np.float64, copy=False)
-    order = np.argsort(-scores, axis=-1, kind="stable")
-    return order[..., :num_samples].astype(np.int64, order="C", copy=False)
+    rows = [_largest(row, num_samples) for row in scores.astype(np.float64, copy=False).reshape(-1, p.shape[-1])]
+    return np.stack(rows).reshape(shape).astype(np.int64, copy=False)
+
+
+def _largest(scores: np.ndarray, n: int) -> np.ndarray:
+    """The places of the `n` largest, in order, equal ones by place."""
+    lowered = -scores
+    if n > scores.size >> 2:  # a partition saves nothing then
+        return np.argsort(lowered, kind="stable")[:n]
+    places = np.flatnonzero(lowered <= np.partition(lowered, n - 1)[n - 1])
+    return places[np.argsort(lowered[places], kind="stable")[:n]]
 
 
 def _with_replacement(gen: Generator, p: np.ndarray, num_samples: int) -> np.ndarray:

@@ -251,7 +251,7 @@ def _(g, index, dim):
     return _scatter_value(g, index, dim, 0)
 
 
-@primitive(name="scatter_add", public=False, jit_min_elements=SOME)
+@primitive(name="scatter_add", public=False)
 def _scatter_add(input, index, src, /, dim):
     if not index.size:
         check_source_type(input, src)

@@ -165,7 +165,7 @@ def shared(g, x, value, dim, keepdim):
     return chosen * (g / count)
 
 
-@primitive(public=False, name="max", node="MaxBackward1")
+@primitive(public=False, name="max", node="MaxBackward1", jit_min_elements=MANY)
 def _max_all(input, /):
     if not input.size:
         raise RuntimeError(
@@ -175,7 +175,7 @@ def _max_all(input, /):
     return np.maximum.reduce(input, None) if input.dtype is F32 else _extreme(np.maximum, input, None, False, "max")
 
 
-@primitive(public=False, name="min", node="MinBackward1")
+@primitive(public=False, name="min", node="MinBackward1", jit_min_elements=MANY)
 def _min_all(input, /):
     if input.size and input.dtype is F32:
         return np.minimum.reduce(input, None)
@@ -191,7 +191,7 @@ _max_all.vjp(_all_rule)
 _min_all.vjp(_all_rule)
 
 
-@primitive(method=True, out=True)
+@primitive(method=True, out=True, jit_min_elements=MANY)
 def amax(input, /, dim=(), keepdim=False):
     """The largest element over `dim`; equal ones share the gradient.
 
@@ -210,7 +210,7 @@ def amax(input, /, dim=(), keepdim=False):
     return _extreme(np.maximum, input, axes_of(dim, input.ndim), keepdim, "amax")
 
 
-@primitive(method=True, out=True)
+@primitive(method=True, out=True, jit_min_elements=MANY)
 def amin(input, /, dim=(), keepdim=False):
     """The smallest element over `dim`; equal ones share the gradient.
 

@@ -29,6 +29,7 @@ from ...core.tensor.size import new_shape_from
 from ...core.tensor.storage import expose, storage_of, tick, user_line
 from ...core.tensor.tensor import Tensor, alias, constant, show_memory, wrap
 from ..creation.arguments import backend_like, check_rank, format_name
+from ..pointwise.fused_loops import FusedLoop
 
 # ---------------------------------------------------------------------------------------------- copied
 
@@ -309,6 +310,25 @@ def history_node(op: Any, edges: tuple, saved: tuple = ()) -> Node:
     return node
 
 
+def _fill(a: np.ndarray, value: float) -> None:
+    """Overwrite all of an array of floats."""
+    if a.size > _BY_ALL_CORES and type(a) is np.ndarray:
+        _filled_many.kernel(a, value, out=a)
+    else:
+        a.fill(value)
+
+
+def _filled(a: np.ndarray, value: float, out: np.ndarray | None = None) -> np.ndarray:
+    if out is None:
+        return np.full_like(a, value)
+    out.fill(value)
+    return out
+
+
+_filled_many = FusedLoop("filled", 1, _filled)
+_BY_ALL_CORES = 1 << 16  # elements: fewer take one core 5 us
+
+
 @primitive(name="fill", public=False)
 def filled(input, value, /):
     """One value in the shape and type of `input`."""
@@ -356,7 +376,7 @@ def fill_(self, value):
     if fits_floats(value):
         a = self._array
         if type(a) is np.ndarray and accept_inplace(self) is not None:
-            a.fill(value)
+            _fill(a, value)
             return self
     if type(self._array) is Wrapper or thread.state.dispatching:
         return write_by_class("fill_", self, value)
@@ -395,7 +415,7 @@ def zero_(self):
     if type(self._array) is Wrapper or thread.state.dispatching:
         return write_by_class("zero_", self)
     if accept_inplace(self) is not None:
-        self._array.fill(0)
+        _fill(self._array, 0.0)
         return self
     return write_values(self, 0, (), lambda: history_node(_zero, (self._edge,)), "zero_")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from math import prod
 from typing import Any
 
@@ -87,28 +88,62 @@ def _positions(n, before, after, mode):
 
 def _gathered(input, /, pad, mode):
     """The input with its own elements around it. Shape: (*, n axes) -> (*, n axes)"""
+    if type(input) is np.ndarray and min(pad) >= 0:
+        return _surrounded(input, pad, mode)
     for i in range(len(pad) // 2):
         axis = input.ndim - 1 - i
         input = input.take(_positions(input.shape[axis], pad[2 * i], pad[2 * i + 1], mode), axis)
     return input
 
 
+def _surrounded(a, pad, mode):
+    """`_gathered` in one new array: the edges along an axis are parts of what is already there."""
+    axes = [(a.ndim - 1 - i, before, after) for i, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True))]
+    shape, middle = list(a.shape), [slice(None)] * a.ndim
+    for axis, before, after in axes:
+        shape[axis] += before + after
+        middle[axis] = slice(before, before + a.shape[axis])
+    out = np.empty(shape, a.dtype)
+    out[tuple(middle)] = a
+    for axis, before, after in axes:
+        middle[axis] = slice(None)
+        lines, n = out[tuple(middle)].swapaxes(axis, 0), a.shape[axis]
+        where = _positions(n, before, after, mode) + before
+        for edge in (slice(0, before), slice(before + n, None)):
+            lines[edge] = lines[where[edge]]
+    return out
+
+
 @primitive(name="pad.backward", public=False, node="ReflectionPad2DBackwardBackward0")
 def _pad_backward(g, input, /, pad, mode):
     """Each element of g added to where it came from; of the input only the shape counts."""
-    for i in range(len(pad) // 2):
-        axis = g.ndim - 1 - i
-        n = input.shape[axis]
-        g = _add_along(g, _positions(n, pad[2 * i], pad[2 * i + 1], mode), axis, n)
+    axes = range(g.ndim - len(pad) // 2, g.ndim)
+    orders = [
+        _additions(input.shape[axis], before, after, mode)
+        for axis, before, after in zip(axes, pad[-2::-2], pad[-1::-2], strict=True)
+    ]
+    if mode != "circular":
+        return _added(g, axes, orders, input.shape)
+    for axis, (left, middle, right) in zip(axes, orders, strict=True):  # which torch takes apart into copies
+        shape = (*g.shape[:axis], input.shape[axis], *g.shape[axis + 1 :])
+        g = _added(g, range(axis, axis + 1), [(middle, right, left)], shape)
     return g
 
 
-def _add_along(g, where, axis, n):
-    """Zeros of n entries along `axis` with the slices of g added at `where`."""
-    out = np.zeros((*g.shape[:axis], n, *g.shape[axis + 1 :]), g.dtype, like=g)
-    to, source = out.swapaxes(axis, 0), g.swapaxes(axis, 0)
-    for k, i in enumerate(where):
-        to[i] += source[k]
+def _additions(n, before, after, mode):
+    """Pairs of places in an axis of n elements and in the padded one, those before, between, and after it."""
+    where, before, after = _positions(n, before, after, mode), max(0, before), max(0, after)
+    stop = len(where) - after
+    middle = [(slice(where[before], where[stop - 1] + 1), slice(before, stop))] if before < stop else []
+    return [(where[k], k) for k in range(before)], middle, [(where[k], k) for k in range(stop, len(where))]
+
+
+def _added(g, axes, orders, shape):
+    """Zeros of `shape` with the elements of g added along `axes`, each in the order in which torch adds: row by row."""
+    out = np.zeros(shape, g.dtype, like=g)
+    to, source = (np.moveaxis(a, axes, range(len(axes))) for a in (out, g))
+    for pairs in itertools.product(*[itertools.chain(*order) for order in orders]):
+        to[tuple([place for place, _ in pairs])] += source[tuple([k for _, k in pairs])]
     return out
 
 

@@ -76,20 +76,24 @@ def combine(how: str, out: np.ndarray, where: tuple[np.ndarray, ...], values: np
         strides = [s // place if size > 1 else 0 for s, size in zip(w.strides, w.shape, strict=True)]
         table += [address(w), n, step, *[0] * (len(shape) - w.ndim), *strides]
     words = np.array(table, np.int64)
-    _function(how, out.dtype, first, len(where), len(shape))(address(out), address(values), address(words))
+    code = _function(how, out.dtype, first, len(where), len(shape), width == 1)
+    code(address(out), address(values), address(words))
     if words[0] < 0:
         raise IndexError(f"index out of bounds for a dimension of size {out.shape[-1 - words[0]]}")
     return True
 
 
 @made_once
-def _function(how: str, dtype: np.dtype, place: np.dtype, arrays: int, dims: int) -> Callable:
+def _function(how: str, dtype: np.dtype, place: np.dtype, arrays: int, dims: int, is_narrow: bool) -> Callable:
     types = [ctypes.c_void_p] * 3
-    return engine.function(_assembly(how, dtype, place, arrays, dims), "combine", *types)
+    return engine.function(_assembly(how, dtype, place, arrays, dims, is_narrow), "combine", *types)
 
 
-def _assembly(how: str, dtype: np.dtype, place_type: np.dtype, arrays: int, dims: int) -> str:
-    """void combine(out, values, table): the table's first word becomes -1 - p where the p-th index is out of range."""
+def _assembly(how: str, dtype: np.dtype, place_type: np.dtype, arrays: int, dims: int, is_narrow: bool) -> str:
+    """void combine(out, values, table): the table's first word becomes -1 - p where the p-th index is out of range.
+
+    is_narrow: a place is one element, not a row.
+    """
     kind, index = register(dtype), register(place_type)
     declarations: dict[str, str] = {}
     b = Builder(declarations)
@@ -126,6 +130,9 @@ def _assembly(how: str, dtype: np.dtype, place_type: np.dtype, arrays: int, dims
         for i, s in zip(places, strides, strict=True):
             start = b.op("add", start, b.op("mul", i, s))
         to, source = at("%out", kind, row), at("%values", kind, start)
+        if is_narrow:
+            _combined(b, how, dtype, 0, to, source)
+            return
         lanes = b.select(is_dense, b.op("and", width, -_LANES), number(0, "i64"))
         with b.loop(number(0, "i64"), lanes, _LANES) as j:
             _combined(b, how, dtype, _LANES, at(to, kind, j), at(source, kind, j))
