@@ -159,7 +159,7 @@ def test_their_errors_are_the_kernels():
     for _ in range(CALLS):
         x.gather(1, index)
         torch.scatter_add(x, 1, index, x)
-    assert {key[0] for key in eager_programs._state.programs} == {"gather", "scatter_add"}
+    assert {key[0] for key in eager_programs._state.programs} == {"gather"}
     index[299, 499] = 500
     for call in (lambda: x.gather(1, index), lambda: torch.scatter_add(x, 1, index, x)):
         with pytest.raises(RuntimeError, match=r"index 500 is out of bounds for dimension 1 with size 500"):

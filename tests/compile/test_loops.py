@@ -36,6 +36,8 @@ CASES = {
     "addcdiv_": lambda x, y, z, w: x.clone().addcdiv_(y, z, value=3),
     "sign": lambda x, y, z, w: torch.sign(x),
     "sgn": lambda x, y, z, w: torch.sgn(x),
+    "fill_": lambda x, y, z, w: x.repeat(20).fill_(-0.1),
+    "zero_": lambda x, y, z, w: x.repeat(20).zero_(),
 }
 BITS = {"float32": np.int32, "float64": np.int64}
 

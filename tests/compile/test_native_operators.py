@@ -69,6 +69,9 @@ ELEMENTS = {
         torch.tensor([[0, 1], [1, 0]]), x.flatten(1), per_sample_weights=x.flatten(1)[:2, :2], mode="sum"
     ),
     "where": lambda x: torch.where(x > 0, x, -2 * x),
+    "relu6": lambda x: F.relu6(x * 4),
+    "hardshrink": lambda x: F.hardshrink(x, 0.3),
+    "nearest pixels": lambda x: F.interpolate(x, scale_factor=2),
     "clamp": lambda x: x.clamp(x.min() / 2, x.max() / 2),
     "not": lambda x: (~(x > 0), ~x.detach().sign().bool()),
     "remainder": lambda x: (x % 2, x % -0.7, x.remainder(x.flip(0))),

@@ -855,3 +855,14 @@ def test_two_structures_of_one_outline_in_turn():
         for _ in range(2):
             (w.exp() * w).sum().backward()
     assert len(repeated._state.programs) == 2
+
+
+@pytest.mark.parametrize(("elements", "expected"), [(1 << 16, True), (1 << 10, False)])
+def test_short_tapes_of_large_tensors_are_programs(elements, expected, passes):
+    x = torch.linspace(-8, 8, elements, requires_grad=True)
+    for _ in range(STEPS):
+        x.grad = None
+        F.hardswish(x).backward(torch.ones(elements))
+    at = x.detach().numpy()
+    np.testing.assert_allclose(x.grad, np.where(at <= -3, 0, np.where(at < 3, at / 3 + 0.5, 1)), atol=1e-6)
+    assert bool(passes.done) is expected

@@ -309,3 +309,10 @@ def test_errors_are_torchs(call, error, words):
 def test_integers_beyond_a_significand_warn():
     with pytest.warns(UserWarning, match=r"to - 1 is out of bounds \[-\(2\^24\), 2\^24\]"):
         random.randint(Generator(), 3, np.float32, 0, 2**25)
+
+
+@pytest.mark.parametrize("n", [3, 20, 40])
+def test_fewer_samples_are_the_first_of_more(n):
+    p = np.tile([0.0, 0.0, 1.0, 0.0, 3.0], 20).reshape(2, 50).astype(np.float32)
+    all_of_them = random.multinomial(Generator().manual_seed(4), p, 50)
+    np.testing.assert_array_equal(random.multinomial(Generator().manual_seed(4), p, n), all_of_them[:, :n])

@@ -51,6 +51,41 @@ def test_padding(shape, pad, mode):
     check_second_gradients(lambda t: ops.pad(t, pad, mode).square(), x)
 
 
+def added_row_by_row(places, g, shape):
+    """Each element of g added to its place, one after the other, as torch's kernels do."""
+    out = np.zeros(shape, np.float32)
+    for at in np.ndindex(g.shape[2:]):
+        out[(..., *[places[axis][i] for axis, i in enumerate(at)])] += g[(..., *at)]
+    return out
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+@pytest.mark.parametrize("pad", [(3, 2, 1, 4), (-1, 3, 2, -2), (0, 0, 5, 5)])
+def test_gradients_of_padding_are_added_row_by_row(pad, mode):
+    x = rl.tensor(rng.normal(size=(2, 3, 6, 7)).astype("f"), requires_grad=True)
+    y = ops.pad(x, pad, mode=mode)
+    g = rng.normal(size=y.shape).astype("f")
+    y.backward(rl.from_numpy(g))
+    columns = ops.pad(rl.arange(7.0).reshape(1, 1, 7), pad[:2], mode=mode)
+    rows = ops.pad(rl.arange(6.0).reshape(1, 1, 6), pad[2:], mode=mode)
+    places = [p.numpy().astype(int).ravel() for p in (rows, columns)]
+    np.testing.assert_array_equal(x.grad.numpy(), added_row_by_row(places, g, x.shape))
+
+
+@pytest.mark.parametrize("size", [(12, 14), (6, 14), (18, 7), (6, 7)])
+def test_gradients_of_repeated_pixels_are_added_row_by_row(size):
+    x = rl.tensor(rng.normal(size=(2, 3, 6, 7)).astype("f"), requires_grad=True)
+    y = ops.interpolate(x, size)
+    assert not np.shares_memory(y.detach().numpy(), x.detach().numpy())
+    g = rng.normal(size=y.shape).astype("f")
+    y.backward(rl.from_numpy(g))
+    places = [np.arange(out) * n // out for n, out in zip((6, 7), size, strict=True)]
+    np.testing.assert_array_equal(y.detach().numpy(), x.detach().numpy()[:, :, places[0][:, None], places[1]])
+    np.testing.assert_array_equal(x.grad.numpy(), added_row_by_row(places, g, x.shape))
+    y.detach().zero_()
+    assert x.detach().abs().min() > 0
+
+
 def test_negative_padding_cuts_off():
     x = rl.arange(4.0).reshape(1, 1, 4)
     assert ops.pad(x, (-1, 2), value=9).flatten().tolist() == [1, 2, 3, 9, 9]

@@ -124,7 +124,7 @@ def _pad_backward(g, input, /, pad, mode):
     ]
     if mode != "circular":
         return _added(g, axes, orders, input.shape)
-    for axis, (left, middle, right) in zip(axes, orders, strict=True):  # which torch takes apart into copies
+    for axis, (left, middle, right) in zip(axes, orders, strict=True):  # which torch makes by one copy after the other
         shape = (*g.shape[:axis], input.shape[axis], *g.shape[axis + 1 :])
         g = _added(g, range(axis, axis + 1), [(middle, right, left)], shape)
     return g

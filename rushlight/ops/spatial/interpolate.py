@@ -8,6 +8,7 @@ loop over taps.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 
 import numpy as np
@@ -18,6 +19,7 @@ from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor, type_word
 from ..product.matmul import F32
 from .adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from .avg_pool import avg_pool_2d
 
 # ---------------------------------------------------------------------------------------------- which elements, how
 # much
@@ -158,6 +160,51 @@ def _working_type(d):
     return F32 if d.itemsize < 4 and d.kind not in "iub" else np.dtype(np.float64) if d.kind == "u" else d
 
 
+@functools.lru_cache(256)
+def _factors(sizes, size, scales, mode, whole=True):
+    """By how much each axis grows where each element of the input is repeated as often as its neighbours, else None."""
+    if not mode.startswith("nearest") or any(n == 0 or out % n for n, out in zip(sizes, size, strict=True)):
+        return None
+    for n, out, scale in zip(sizes, size, scales, strict=True):
+        where, _ = _taps(n, out, scale, mode, False, False, whole)
+        if not np.array_equal(where[:, 0], np.arange(out) * n // out):
+            return None
+    factors = tuple(out // n for n, out in zip(sizes, size, strict=True))
+    return factors if max(factors) > 1 else None
+
+
+def _repeated(x, factors):
+    """Each element of the last axes as often as `factors` say. Shape: (N, C, *) -> (N, C, *)"""
+    sizes = x.shape[2:]
+    if type(x) is np.ndarray and factors[-1] > 1:  # NumPy's loops would be as short as a factor
+        wide = np.empty((*x.shape[:-1], x.shape[-1] * factors[-1]), x.dtype)
+        for r in range(factors[-1]):
+            wide[..., r :: factors[-1]] = x
+        x, sizes, factors = wide, wide.shape[2:], (*factors[:-1], 1)
+        if max(factors) == 1:
+            return x
+    ones = [k for n in sizes for k in (n, 1)]
+    grown = [k for n, f in zip(sizes, factors, strict=True) for k in (n, f)]
+    grid = np.broadcast_to(x.reshape(*x.shape[:2], *ones), (*x.shape[:2], *grown))
+    return grid.reshape(*x.shape[:2], *[n * f for n, f in zip(sizes, factors, strict=True)])
+
+
+def _gathered(g, factors):
+    """The transpose of `_repeated`: the elements of each block added row by row, as torch adds them."""
+    if type(g) is np.ndarray and len(factors) == 2 and max(factors) > 1:
+        return avg_pool_2d.record.kernel(g, factors, factors, (0, 0), False, True, 1)
+    total = None
+    for place in itertools.product(*map(range, factors)):
+        part = g[(..., *[slice(r, None, f) for r, f in zip(place, factors, strict=True)])]
+        total = part + 0 if total is None else total + part
+    return total
+
+
+def _contiguous(x, d):
+    """A fresh array in the type `d`; what stands for one while a program is captured is stored by it."""
+    return np.ascontiguousarray(x, d) if isinstance(x, np.ndarray) else x.astype(d)
+
+
 def _upsample(input, /, size, scales, mode, align_corners, antialias):
     """The input resampled along its last axes. Shape: (N, C, *) -> (N, C, *size)"""
     d = input.dtype
@@ -165,6 +212,9 @@ def _upsample(input, /, size, scales, mode, align_corners, antialias):
         raise NotImplementedError(f"\"upsample_{mode}\" not implemented for '{type_word(from_numpy(d))}'")
     x = input.astype(_working_type(d), copy=False)
     whole = len(size) == 2
+    factors = _factors(x.shape[2:], size, scales, mode, whole)
+    if factors is not None:
+        return _contiguous(_repeated(x, factors), d)
     for i in reversed(range(len(size))):
         where, weights = _taps(x.shape[2 + i], size[i], scales[i], mode, align_corners, antialias, whole)
         x = _resampled(x, 2 + i, where, weights)
@@ -178,6 +228,9 @@ def _upsample_backward(g, /, sizes, scales, mode, align_corners, antialias):
     """The transpose of resampling from `sizes`. Shape: (N, C, *) -> (N, C, *sizes)"""
     d = g.dtype
     x = g.astype(_working_type(d), copy=False)
+    factors = _factors(sizes, g.shape[2:], scales, mode)
+    if factors is not None:
+        return _contiguous(_gathered(x, factors), d)
     for i, n in enumerate(sizes):
         where, weights = _transposed_taps(n, x.shape[2 + i], scales[i], mode, align_corners, antialias)
         x = _resampled(x, 2 + i, where, weights)
