@@ -17,21 +17,16 @@ from .matmul import (
     bmm,
     check_batches,
     check_mv,
-    check_sum_types,
     first_gradient,
-    folded,
     matmul,
     mm,
     mv,
     outer,
-    product,
-    refuse_bool,
-    refuse_expansion,
-    refuse_shapes,
     second_gradient,
     vector_matrix,
     word,
 )
+from .of_arrays import check_sum_types, folded, product, refuse_bool, refuse_expansion, refuse_shapes
 
 
 def _blend(input, r, beta, alpha):

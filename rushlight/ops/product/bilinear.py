@@ -6,7 +6,8 @@ import numpy as np
 
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.dtype import c_word
-from .matmul import mm, product
+from .matmul import mm
+from .of_arrays import product
 
 
 @composite(functional=True)

@@ -15,93 +15,24 @@ from ...core.dispatch.autocast import LOWER, Off, brought
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
-from ...core.tensor.dtype import shown_type
 from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor
-from ..pointwise.building_blocks import conjugate
-from ..pointwise.checks import c_word_of, word
+from ..pointwise.building_blocks import F32, F64, conjugate
+from ..pointwise.checks import word
 from ..reduce.reduction import is_long, sum_of_rows
 from .affine_graph import affine_graph
-
-F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
-
-# ---------------------------------------------------------------------------------------------- on raw arrays
-
-
-def refuse_shapes(x, y):
-    """Raise torch's error for an (n x k) and an (l x m) matrix with k != l."""
-    rows = x.size // x.shape[-1] if x.ndim and x.shape[-1] else int(np.prod(x.shape[:-1]))
-    raise RuntimeError(
-        f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1]} and {y.shape[0]}x{y.shape[1]})"
-    )
-
-
-def _check_types(x, y, name="addmm_impl_cpu_"):
-    if x.dtype != y.dtype:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_word_of(x)} != {c_word_of(y)}")
-    refuse_bool(x, name)
-
-
-def check_sum_types(added, x, y):
-    """Raise torch's error where the types of added + x @ y differ. It comes before those of the shapes."""
-    if added.dtype != y.dtype:
-        raise RuntimeError(f"self and mat2 must have the same dtype, but got {word(added)} and {word(y)}")
-    if x.dtype != y.dtype:
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {word(x)} and {word(y)}")
-
-
-def refuse_bool(x, name):
-    if x.dtype.kind == "b":
-        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
-
-
-def product(x, y):
-    """x @ y by NumPy's rules for ranks; 16-bit floats are multiplied and summed in float32."""
-    d = x.dtype
-    if d is F32 or d is F64:
-        if x.ndim < 3 and y.ndim < 3 and x.size > 1 < y.size:  # BLAS leaves out a factor 0 of a matrix of one number
-            return x.dot(y)
-        return np.matmul(x, y, order="C")
-    if d.itemsize == 2 and d.kind not in "iu":
-        return np.asarray(np.matmul(x.astype(F32), y.astype(F32))).astype(d)
-    return np.asarray(np.matmul(x, y, order="C"))
-
-
-def folded(x, y):
-    """x (*, k) times the matrix y (k, n), all leading dimensions as rows of one matrix -> (*, n), memory of its own."""
-    if x.ndim == 2 and (x.dtype is F32 or x.dtype is F64):
-        return x.dot(y) if x.size > 1 < y.size else np.matmul(x, y)
-    lead, k, n = x.shape[:-1], x.shape[-1], y.shape[1]
-    if not x.size or not n or k == 1 or x.dtype.kind not in "fc" or x.dtype.itemsize == 2:
-        return product(x, y)
-    out = np.empty((*lead, n), x.dtype, like=x)
-    x.reshape(-1, k).dot(y, out.reshape(-1, n))
-    return out
-
-
-def _rows(x):
-    """x (*, k) as one matrix (rows, k)."""
-    if x.ndim == 2:
-        return x
-    k = x.shape[-1]
-    return x.reshape(x.size // k if k else int(np.prod(x.shape[:-1])), k)
-
-
-def in_columns(rows, strides, step):
-    """Whether elements of `step` bytes are laid out column after column. rows: all sizes but the last, which count as one."""
-    if len(rows) == 1:
-        return strides[0] == step and strides[1] == step * rows[0]
-    for n, stride in zip(rows[::-1], strides[-2::-1], strict=True):
-        if n != 1 and stride != step:
-            return False
-        step *= n
-    return strides[-1] == step
-
-
-def is_in_rows(shape, strides, step):
-    """Whether elements of `step` bytes of a matrix are laid out row after row."""
-    return strides[1] == step and strides[0] == step * shape[1]
-
+from .of_arrays import (
+    check_sum_types,
+    check_types,
+    folded,
+    in_columns,
+    is_in_rows,
+    product,
+    refuse_bool,
+    refuse_expansion,
+    refuse_shapes,
+    rows_of,
+)
 
 # ---------------------------------------------------------------------------------------------- matrices
 
@@ -132,7 +63,7 @@ def mm(input, mat2, /):
             raise RuntimeError(f"{name} must be a matrix")
     if input.shape[1] != mat2.shape[0]:
         refuse_shapes(input, mat2)
-    _check_types(input, mat2)
+    check_types(input, mat2)
     return product(input, mat2)
 
 
@@ -163,7 +94,7 @@ def second_gradient(g, x, strides):
 @primitive(name="gram", public=False, node="MmBackward0")
 def gram(x, y, /):
     """The sum over all leading positions of the outer products: x^T y. Shape: (*, n), (*, m) -> (n, m)"""
-    x, y = _rows(x), _rows(y)
+    x, y = rows_of(x), rows_of(y)
     if x.dtype is F32 or x.dtype is F64:
         return x.T * y if x.shape[0] == 1 else x.T.dot(y)  # BLAS leaves out a factor 0, be the other one nan
     return product(x.T, y)
@@ -303,7 +234,7 @@ def vector_matrix(input, other, /):
     """A vector times a matrix. Shape: (k,), (k, m) -> (m,)"""
     if len(input) != other.shape[0]:
         refuse_shapes(input[None], other)
-    _check_types(input, other)
+    check_types(input, other)
     return product(input, other)
 
 
@@ -411,7 +342,7 @@ def _matmul(input, other, /):
         broadcast_shapes(input.shape[:-2], other.shape[:-2])  # which says where they differ
     if input.shape[-1] != other.shape[-2 if m > 1 else 0]:
         _refuse_batches(input, other)
-    _check_types(input, other, "baddbmm")
+    check_types(input, other, "baddbmm")
     return folded(input, other) if m == 2 else product(input, other)
 
 
@@ -568,7 +499,7 @@ def inner(input, other):
 @primitive(name="column_sums", public=False, node="SumBackward1")
 def column_sums(x, /):
     """The sum over all dimensions but the last. Shape: (*, n) -> (n,)"""
-    x, d = _rows(x), x.dtype
+    x, d = rows_of(x), x.dtype
     if is_long(x, 0):
         return sum_of_rows(x)
     return np.add.reduce(x, 0) if d.itemsize > 2 else np.add.reduce(x, 0, F32).astype(d)
@@ -603,7 +534,7 @@ def _affine_general(input, weight, bias):
     if input.ndim and input.shape[-1] != weight.shape[1]:
         refuse_shapes(input if input.ndim > 1 else input[None], weight.T)
     if bias is None:
-        _check_types(input, weight)
+        check_types(input, weight)
     refuse_bool(input, "addmm_impl_cpu_")
     d = input.dtype
     if d.itemsize == 2 and d.kind not in "iu":
@@ -619,23 +550,6 @@ def _refuse_bias(shape, bias):
     """The affine map adds its bias to the matrix of all rows, and torch's message speaks of that."""
     refuse_expansion((int(np.prod(shape[:-1])), shape[-1]), bias)
     raise RuntimeError(f"linear(): a bias of shape {list(bias.shape)} does not fit the result's shape {list(shape)}")
-
-
-def refuse_expansion(shape, a):
-    """Raise torch's error if `a` cannot be expanded to `shape`."""
-    if a.ndim > len(shape):
-        raise RuntimeError(
-            f"expand({shown_type(a)}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be "
-            "greater or "
-            f"equal to the number of dimensions in the tensor ({a.ndim})"
-        )
-    for i in range(1, a.ndim + 1):
-        if a.shape[-i] not in (1, shape[-i]):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({shape[-i]}) must match the existing size ({a.shape[-i]}) at "
-                f"non-singleton dimension {len(shape) - i}.  Target sizes: {list(shape)}.  Tensor sizes: "
-                f"{list(a.shape)}"
-            )
 
 
 def _affine_operator(name: str, node: str, *graph: str, keeps: tuple[str, ...] = ("input", "weight")):

@@ -21,7 +21,8 @@ from ...core.warn import warn
 from ..creation.filled import eye
 from ..pointwise.building_blocks import dense
 from ..shape.view import _unsafe_view
-from .matmul import bmm, conjugate, matmul, mm, product
+from .matmul import bmm, conjugate, matmul, mm
+from .of_arrays import product
 
 # ---------------------------------------------------------------------------------------------- pairs of dimensions
 

@@ -18,8 +18,9 @@ import numpy as np
 
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import primitive
+from ..pointwise.building_blocks import F32, F64
 from ..pointwise.checks import still_of_type, word
-from ..product.matmul import F32, F64, gram, mm
+from ..product.matmul import gram, mm
 from . import gradients as recorded
 
 # ---------------------------------------------------------------------------------------------- rows and products

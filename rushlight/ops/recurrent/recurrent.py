@@ -8,7 +8,8 @@ from typing import Any
 from ...core.dispatch.op import composite
 from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor
-from ..product.matmul import F32, linear
+from ..pointwise.building_blocks import F32
+from ..product.matmul import linear
 from ..random.sample import dropout as drop
 from ..shape.concatenate import cat, stack
 from . import layers as layers

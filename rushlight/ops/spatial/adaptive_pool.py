@@ -15,8 +15,7 @@ from ...core.dispatch.op import composite, primitive
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor, type_word
 from ..index.duplicate_index import add_at
-from ..pointwise.building_blocks import zeros_of
-from ..product.matmul import F32
+from ..pointwise.building_blocks import F32, zeros_of
 from ..random.sample import rand
 from .avg_pool import avg_pool_kernel
 from .pool import numbers

@@ -15,8 +15,7 @@ from ...core.dispatch.slow_path import write_out
 from ...core.tensor.channels_last import in_suggested_format
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor, type_word
-from ..pointwise.building_blocks import zeros_of
-from ..product.matmul import F32
+from ..pointwise.building_blocks import F32, zeros_of
 from .pool import check_windows, max_pool1d, max_pool2d, max_pool3d, numbers, outputs, pad_for_windows, remembered, tap
 
 # ---------------------------------------------------------------------------------------------- sums of windows

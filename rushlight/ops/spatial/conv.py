@@ -30,9 +30,8 @@ from ...core.tensor.layout import channels_last, channels_last_3d
 from ...core.tensor.placeholder import flags_of
 from ...core.tensor.tensor import Tensor, type_word
 from ...core.warn import warn
-from ..pointwise.building_blocks import conjugate
+from ..pointwise.building_blocks import F32, conjugate
 from ..pointwise.checks import c_word_of, not_implemented, still_of_type
-from ..product.matmul import F32
 from ..shape.slicing import part
 
 _LAST = {4: channels_last, 5: channels_last_3d}

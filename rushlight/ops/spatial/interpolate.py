@@ -17,7 +17,7 @@ from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor, type_word
-from ..product.matmul import F32
+from ..pointwise.building_blocks import F32
 from .adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .avg_pool import avg_pool_2d
 

@@ -22,8 +22,7 @@ from ...core.dispatch.mode import thread
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.channels_last import in_suggested_format
 from ...core.tensor.tensor import Tensor
-from ..pointwise.building_blocks import zero_where, zeros_of
-from ..product.matmul import F32
+from ..pointwise.building_blocks import F32, zero_where, zeros_of
 from .conv import windows
 
 _MANY_TAPS = 32  # from here on one argmax over copied windows beats a step for each place in the window
