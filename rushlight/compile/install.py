@@ -79,7 +79,7 @@ def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
 
     Returns what makes the words, and what does such writes.
     """
-    from .lower.eager import combine, draws, trials, twister, windows
+    from .lower.eager import combine, draws, sums, trials, twister, windows
 
     extension_points.random_blocks.register(twister.words)
     if draws.available():
@@ -90,6 +90,7 @@ def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
         extension_points.random_normals.register(normals_by_numpy)
     extension_points.random_trials.register(trials.decide)
     extension_points.combine_repeated.register(combine.combine if combine.available() else None)
+    extension_points.native_sums.register((sums.rows, sums.columns) if sums.available() else None)
     for name, operator in _POOLS.items():
         kernel = operator.record.kernel
         if getattr(kernel, "func", None) is _first_pool:

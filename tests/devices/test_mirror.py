@@ -215,7 +215,7 @@ def test_optimizers(name):
             train(m, a, b, getattr(optim, name)(m.parameters(), lr=0.01, **OPTIMIZERS[name]))
     for p, q in zip(net.parameters(), there.parameters(), strict=True):
         assert q.device.type == "mirror"
-        close(p, q)
+        close(p, q, 1e-7 if name == "LBFGS" else 1e-9)  # whose steps a sum in another order moves
 
 
 def test_loader_pins_and_moves():

@@ -15,6 +15,7 @@ from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.checks import lies_within, lowest, refuse_history
+from ..reduce.sums import sum_of_batch
 
 
 def _check_targets(input: np.ndarray, target: np.ndarray) -> None:
@@ -93,9 +94,17 @@ def mean_of_rows(x: np.ndarray, target: np.ndarray) -> np.ndarray | None:
     if len(target) != n or not n or x.dtype is not _F32 or lowest(target) < 0:
         return None
     try:
-        return np.add.reduce(x[np.arange(n), target]) / -n + 0.0  # never -0
+        return sum_of_batch(x[np.arange(n), target]) / -n + 0.0  # never -0
     except IndexError:
         return None
+
+
+def _sum(a: np.ndarray) -> Any:
+    return (
+        sum_of_batch(a)
+        if a.size and type(a) is np.ndarray and a.dtype.itemsize > 2
+        else np.add.reduce(a, dtype=np.float32 if a.dtype.itemsize == 2 else None)
+    )
 
 
 @primitive(public=False, name="nll_loss")
@@ -115,9 +124,9 @@ def _nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean"
         loss = np.where(w == 0, 0, loss * w).astype(input.dtype)
     if reduction == "none" and input.ndim > 1:
         return loss.reshape(target.shape)
-    total = np.add.reduce(loss, dtype=np.float32 if input.dtype.itemsize == 2 else None)
+    total = _sum(loss)
     if reduction == "mean":
-        total = total / (input.dtype.type(n) if w is None else w.sum(dtype=total.dtype))
+        total = total / (input.dtype.type(n) if w is None else _sum(w).astype(total.dtype))
     return np.asarray(total, input.dtype)
 
 

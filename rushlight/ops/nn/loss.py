@@ -18,6 +18,7 @@ from ...core.tensor.tensor import Tensor, constant, type_word
 from ..pointwise.building_blocks import MANY, in_order_of, zero_where
 from ..pointwise.checks import extremes, not_implemented, refuse_history
 from ..pointwise.choice import where
+from ..reduce.sums import sum_in_order
 from .smooth import _log_sigmoid
 
 
@@ -25,7 +26,9 @@ def _reduced(a: np.ndarray, reduction: str, *inputs: np.ndarray) -> np.ndarray:
     if reduction == "none":
         return in_order_of(a, *inputs)
     wide = np.float32 if a.dtype.itemsize == 2 else a.dtype
-    total = np.add.reduce(a, None, dtype=wide)
+    total = sum_in_order(a, None)
+    if total is None:
+        total = np.add.reduce(a, None, dtype=wide)
     if reduction == "mean":
         total = total / a.size
     return total.astype(a.dtype) if wide is np.float32 else total

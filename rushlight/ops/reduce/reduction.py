@@ -31,6 +31,7 @@ from ..pointwise.building_blocks import (
     widened,
 )
 from ..pointwise.checks import not_implemented
+from .sums import sum_in_order
 
 I64 = np.dtype(np.int64)
 
@@ -179,6 +180,10 @@ def total(a, axis, keepdims, dtype=None):
     if dtype is not None:
         a = cast(a, dtype.numpy)
         d = a.dtype
+    if d is F32 or d is F64:
+        r = sum_in_order(a, axis, keepdims)
+        if r is not None:
+            return r
     if d is F32 or d is F64 or d is I64:
         return sum_of_rows(a, keepdims) if is_long(a, axis) else dense(add_reduce(a, axis, None, None, keepdims))
     if d.kind in "biu":
@@ -190,7 +195,7 @@ def total(a, axis, keepdims, dtype=None):
 
 @primitive(public=False, name="sum", jit_min_elements=MANY)
 def _sum_all(input, /):
-    return np.add.reduce(input, None) if input.dtype is F32 else total(input, None, False)
+    return total(input, None, False)
 
 
 @_sum_all.vjp
@@ -321,9 +326,10 @@ def average(a, axis, keepdims, dtype, shape):
     n = a.size if axis is None else count_of(shape, axis)
     if d.itemsize == 2:
         return dense((add_reduce(a, axis, F32, None, keepdims) / F32.type(n)).astype(d))
-    if d is a.dtype and is_long(a, axis):
+    s = sum_in_order(a, axis, keepdims) if d is a.dtype else None
+    if s is None and d is a.dtype and is_long(a, axis):
         s = sum_of_rows(a, keepdims)
-    else:
+    elif s is None:
         s = add_reduce(a, axis, None if d is a.dtype else d, None, keepdims)
     if n and type(s) is np.ndarray and s.ndim:
         return dense(np.true_divide(s, full_of((), n, d)))
@@ -334,7 +340,8 @@ def average(a, axis, keepdims, dtype, shape):
 def _mean_all(input, /):
     d = input.dtype
     if (d is F32 or d is F64) and input.size:
-        return np.add.reduce(input, None) / input.size
+        s = sum_in_order(input, None)
+        return (np.add.reduce(input, None) if s is None else s) / input.size
     return average(input, None, False, None, input.shape)
 
 

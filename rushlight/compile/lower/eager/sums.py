@@ -1,0 +1,196 @@
+"""Sums of rows and of columns in torch's order (`ops/reduce/sums.py`), for eager calls: in one pass, to the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ....backend.onednn.address import address, is_readable
+from ....core import poison
+from ....core.foreign import ctypes
+from ....core.locks import made_once
+from ....ops.reduce.sums import LANES, SIDE_BY_SIDE, level_bits
+from ..llvm import engine
+from ..llvm.arithmetic import register
+from ..llvm.ir import Builder, Val, number
+
+__all__ = ["available", "columns", "rows"]
+
+_LEVELS = 4
+_empty = poison.empty if poison.on else np.empty
+_Load = Callable[[Val], list[Val]]
+
+
+@made_once
+def available() -> bool:
+    """Whether code can be made here."""
+    return engine.available() and is_readable()
+
+
+def rows(a: np.ndarray, count: int, n: int) -> np.ndarray:
+    """Shape: (r, n) -> (r,), or () for one; C-contiguous, n at least a vector's lanes"""
+    out = _empty(() if count == 1 else count, a.dtype)
+    bits = level_bits(n // LANES[a.dtype] // SIDE_BY_SIDE)
+    _function("rows", a.dtype)(address(a), address(out), count, n, 0, bits, 0)
+    return out
+
+
+def columns(a: np.ndarray, count: int, m: int, n: int) -> np.ndarray:
+    """Shape: (b, m, n) -> (b, n), C-contiguous"""
+    out = _empty((count, n), a.dtype)
+    step = LANES[a.dtype] if n >= LANES[a.dtype] else 1
+    blocks = n - n % (step * SIDE_BY_SIDE)
+    code = _function("columns", a.dtype)
+    code(address(a), address(out), count, m, n, level_bits(m) | blocks << 8, level_bits(m // SIDE_BY_SIDE))
+    return out
+
+
+@made_once
+def _function(kind: str, dtype: np.dtype) -> Callable:
+    types = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 5
+    return engine.function(_Text(dtype).assembly(kind), kind, *types)
+
+
+class _Text:
+    """void rows(x, y, count, n, -, bits, -) and void columns(x, y, count, m, n, bits | blocks << 8, bits of a fourth)."""
+
+    def __init__(self, dtype: np.dtype):
+        self.b = Builder({})
+        self.elem, self.bytes, self.lanes = register(dtype), dtype.itemsize, LANES[dtype]
+
+    def assembly(self, kind: str) -> str:
+        b = self.b
+        with b.loop(number(0, "i64"), Val("%count", "i64")) as row:
+            (self.row if kind == "rows" else self.matrix)(row)
+        b.line("ret void")
+        text = b.function(f"@{kind}", "ptr %x, ptr %y, i64 %count, i64 %m, i64 %n, i64 %bits, i64 %fourth")
+        return text + "\n".join(b.declarations.values()) + "\n" + engine.attributes()
+
+    def at(self, base: str, index: Val) -> str:
+        return self.b.emit(f"getelementptr {self.elem}, ptr {base}, i64 {index.text}", "ptr").text
+
+    def loaded(self, index: Val, lanes: int) -> Val:
+        return self.b.load(self.elem, lanes, self.at("%x", index), self.bytes)
+
+    def plus(self, x: Val, y: Val) -> Val:
+        return self.b.op("fadd", x, y)
+
+    def zeros(self, lanes: int) -> Val:
+        return self.b.splat(number(0.0, self.elem), lanes) if lanes else number(0.0, self.elem)
+
+    def row(self, row: Val) -> None:
+        """The sum of `m` elements that follow one another."""
+        b, m = self.b, Val("%m", "i64")
+        start = b.op("mul", row, m)
+        vectors = b.op("lshr", m, self.lanes.bit_length() - 1)
+        vector = self.every_fourth(
+            vectors,
+            Val("%bits", "i64"),
+            lambda i: self.loaded(b.op("add", start, b.op("mul", i, self.lanes)), self.lanes),
+            self.lanes,
+        )
+        total = b.alloca(self.elem)
+        b.put(total, self.zeros(0))
+        with b.loop(b.op("mul", vectors, self.lanes), m) as i:
+            b.put(total, self.plus(b.get(total, self.elem), self.loaded(b.op("add", start, i), 0)))
+        r = b.get(total, self.elem)
+        for lane in range(self.lanes):
+            r = self.plus(r, b.extract(vector, lane))
+        b.store(r, self.at("%y", row), self.bytes)
+
+    def matrix(self, index: Val) -> None:
+        """The sums of the columns of an (m, n) matrix."""
+        b, m, n = self.b, Val("%m", "i64"), Val("%n", "i64")
+        start = b.op("mul", index, b.op("mul", m, n))
+        to = b.op("mul", index, n)
+        bits = b.op("and", Val("%bits", "i64"), 255)
+        blocks = b.op("lshr", Val("%bits", "i64"), 8)
+
+        def stored(value: Val, column: Val) -> None:
+            b.store(self.plus(value, self.zeros(value.lanes)), self.at("%y", b.op("add", to, column)), self.bytes)
+
+        def place(i: Val, column: Val) -> Val:
+            return b.op("add", b.op("add", start, b.op("mul", i, n)), column)
+
+        def in_blocks(lanes: int, stop: Val) -> None:
+            width = max(lanes, 1)
+            with b.loop(number(0, "i64"), stop, width * SIDE_BY_SIDE) as j:
+                parts = [b.op("add", j, k * width) for k in range(SIDE_BY_SIDE)]
+                sums = self.in_levels(m, bits, lambda i: [self.loaded(place(i, p), lanes) for p in parts], lanes)
+                for value, p in zip(sums, parts, strict=True):
+                    stored(value, p)
+
+        def singly(lanes: int, first: Val, stop: Val) -> None:
+            with b.loop(first, stop, max(lanes, 1)) as j:
+                fourth = Val("%fourth", "i64")
+                stored(self.every_fourth(m, fourth, lambda i: self.loaded(place(i, j), lanes), lanes), j)
+
+        is_wide = b.compare("icmp uge", n, self.lanes)
+        none = number(0, "i64")
+        in_blocks(self.lanes, b.select(is_wide, blocks, none))
+        in_blocks(0, b.select(is_wide, none, blocks))
+        whole = b.select(is_wide, b.op("and", n, -self.lanes), blocks)
+        singly(self.lanes, blocks, whole)
+        singly(0, whole, n)
+
+    def every_fourth(self, size: Val, bits: Val, load: Callable[[Val], Val], lanes: int) -> Val:
+        """Four sums of every fourth of `size` terms, the terms left, and the four one after another."""
+        b = self.b
+        side = b.op("lshr", size, 2)
+
+        def four(i: Val) -> list[Val]:
+            first = b.op("mul", i, SIDE_BY_SIDE)
+            return [load(b.op("add", first, k)) for k in range(SIDE_BY_SIDE)]
+
+        first, *others = self.in_levels(side, bits, four, lanes)
+        total = b.alloca(self.elem, lanes)
+        b.put(total, first)
+        with b.loop(b.op("mul", side, SIDE_BY_SIDE), size) as i:
+            b.put(total, self.plus(b.get(total, self.elem, lanes), load(i)))
+        r = b.get(total, self.elem, lanes)
+        for other in others:
+            r = self.plus(r, other)
+        return r
+
+    def in_levels(self, size: Val, bits: Val, load: _Load, lanes: int) -> list[Val]:
+        """The sums of `size` lists of terms, four to a list: 2**bits terms make one of the next level."""
+        b = self.b
+        slots = [[b.alloca(self.elem, lanes) for _ in range(SIDE_BY_SIDE)] for _ in range(_LEVELS)]
+
+        def cleared(level: int) -> None:
+            for slot in slots[level]:
+                b.put(slot, self.zeros(lanes))
+
+        def added(level: int, terms: list[Val]) -> None:
+            for slot, term in zip(slots[level], terms, strict=True):
+                b.put(slot, self.plus(b.get(slot, self.elem, lanes), term))
+
+        def values(level: int) -> list[Val]:
+            return [b.get(slot, self.elem, lanes) for slot in slots[level]]
+
+        for level in range(_LEVELS):
+            cleared(level)
+        step = b.op("shl", number(1, "i64"), bits)
+        mask = b.op("sub", step, 1)
+        groups = b.op("lshr", size, bits)
+        with b.loop(number(0, "i64"), groups) as group:
+            start = b.op("shl", group, bits)
+            with b.loop(number(0, "i64"), step) as i:
+                added(0, load(b.op("add", start, i)))
+            added(1, values(0))
+            cleared(0)
+            done = b.op("add", group, 1)
+            with b.when(b.compare("icmp eq", b.op("and", done, mask), 0)):
+                added(2, values(1))
+                cleared(1)
+                of_next = b.op("lshr", done, bits)
+                with b.when(b.compare("icmp eq", b.op("and", of_next, mask), 0)):
+                    added(3, values(2))
+                    cleared(2)
+        with b.loop(b.op("shl", groups, bits), size) as i:
+            added(0, load(i))
+        sums = values(0)
+        for level in range(1, _LEVELS):
+            sums = [self.plus(x, y) for x, y in zip(sums, values(level), strict=True)]
+        return sums

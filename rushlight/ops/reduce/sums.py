@@ -1,0 +1,163 @@
+"""Sums of float32 and float64 in torch's order, so that they have its bits.
+
+torch's kernel (`aten/src/ATen/native/cpu/SumKernel.cpp`) sums a row in memory by vectors of 32 bytes, four of them side by side;
+then the vectors that are left, the four, and last the elements that no vector had, then the lanes of the vector. Columns, next
+to one another in memory, are summed row after row in blocks of four vectors, and by every fourth row where no block is full.
+Long sums have up to four levels: sixteen terms or more make one of the next (`_in_levels`), which keeps rounding errors small.
+
+On raw arrays. Below what these functions do by NumPy's passes; the compiler does it in one (`native_sums`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...core.dispatch.extension_points import native_sums
+from ..pointwise.building_blocks import F32, F64, MANY, add_reduce
+
+__all__ = ["LANES", "SIDE_BY_SIDE", "level_bits", "sum_in_order", "sum_of_batch"]
+
+LANES = {F32: 8, F64: 4}  # of torch's vectors; it has none of 64 bytes for sums
+SIDE_BY_SIDE = 4
+_LEVELS, _LEVELS_OF_BATCH, _BITS = 4, 8, 4
+_LARGEST = (
+    1 << 14
+)  # elements, until the compiler is loaded: of more, NumPy's passes take 5 to 10 times as long as its own sum
+
+
+def sum_in_order(a, axis, keepdims=False):
+    """The sum over an axis, several that follow one another, or all (None); None for what has another order than these.
+
+    Shape: (*) -> (*) without the axes
+    """
+    if type(a) is not np.ndarray or axis == () or (lanes := LANES.get(a.dtype)) is None:
+        return None
+    size, native, flags = a.size, native_sums.value, a.flags
+    if not 0 < size < (_LARGEST if native is None else MANY):
+        return None
+    if not flags.c_contiguous:
+        if axis is not None or not flags.f_contiguous:
+            return None
+        a = a.T
+    if axis is None and not keepdims:
+        return native[0](a, 1, size) if native is not None and size >= lanes else _rows(a.reshape(1, -1), lanes)[0]
+    shape, ndim = a.shape, a.ndim
+    first, stop = (0, ndim) if axis is None else (axis, axis + 1) if type(axis) is int else _block(axis)
+    if stop < 0:
+        return None
+    m = math.prod(shape[first:stop])
+    kept = (*shape[:first], *(1,) * (stop - first if keepdims else 0), *shape[stop:])
+    n = math.prod(shape[stop:])
+    if n == 1:
+        r = _rows(a.reshape(-1, m), lanes)
+    else:
+        r = _columns(a.reshape(-1, m, n), lanes)
+    return r.reshape(kept)
+
+
+def _block(axes):
+    """(first, stop) of axes that follow one another, else (0, -1)."""
+    first, stop = min(axes), max(axes) + 1
+    return (first, stop) if stop - first == len(axes) else (0, -1)
+
+
+def level_bits(n):
+    """How many terms, as a power of two, make one of the next level in a sum of n."""
+    return max(_BITS, ((n - 1).bit_length() if n > 1 else 0) // _LEVELS)
+
+
+def _rows(a, lanes):
+    """Shape: (r, n) -> (r,)"""
+    native = native_sums.value
+    if native is not None and a.shape[1] >= lanes:
+        return native[0](a, *a.shape)
+    n = a.shape[1]
+    if n < lanes:
+        if n > SIDE_BY_SIDE:  # each fourth one, then the four
+            a = a[:, [0, *range(SIDE_BY_SIDE, n), 1, 2, 3]]
+        return _one_after_another(a)
+    whole = n - n % lanes
+    vectors = _every_fourth(a[:, :whole].reshape(len(a), -1, lanes))
+    return _one_after_another(vectors if whole == n else np.concatenate((a[:, whole:], vectors), 1))
+
+
+def _one_after_another(a):
+    """Shape: (r, n) -> (r,), of few columns. From 0 on, which makes 0 of -0."""
+    if a.shape[1] < LANES[F32]:  # NumPy sums fewer than eight so
+        return add_reduce(a, 1) + a.dtype.type(0)
+    if len(a) == 1:
+        return np.add.accumulate(a, 1)[:, -1] + a.dtype.type(0)
+    return add_reduce(np.ascontiguousarray(a.T), 0) + a.dtype.type(0)
+
+
+def _columns(a, lanes):
+    """Shape: (b, m, n) -> (b, n)"""
+    native = native_sums.value
+    if native is not None and a.shape[1] > 1:
+        return native[1](a, *a.shape)
+    n = a.shape[2]
+    step = lanes * SIDE_BY_SIDE if n >= lanes else SIDE_BY_SIDE
+    in_blocks = n - n % step
+    if in_blocks == n or a.shape[1] <= SIDE_BY_SIDE:
+        return _in_levels(a) + a.dtype.type(0)
+    rest = _every_fourth(a[:, :, in_blocks:])
+    r = np.concatenate((_in_levels(a[:, :, :in_blocks]), rest), 1) if in_blocks else rest
+    return r + a.dtype.type(0)
+
+
+def _every_fourth(a):
+    """Four sums of every fourth row, and these one after another. Shape: (b, m, n) -> (b, n)"""
+    b, m, n = a.shape
+    side = m // SIDE_BY_SIDE
+    if not side:
+        return _in_order(a)
+    whole = side * SIDE_BY_SIDE
+    four = _in_levels(np.ascontiguousarray(a[:, :whole]).reshape(b, side, -1)).reshape(b, SIDE_BY_SIDE, n)
+    first = four[:, 0]
+    for i in range(whole, m):
+        first = first + a[:, i]
+    for i in range(1, SIDE_BY_SIDE):
+        first = first + four[:, i]
+    return first
+
+
+def sum_of_batch(a):
+    """The sum of a loss's terms in the order of torch's `nll_loss`: the first one is added last. Shape: (n,) -> ()"""
+    n = len(a)
+    if n <= 1 << _BITS:
+        return np.add.accumulate(np.concatenate((a[1:], a[:1])))[-1] + a.dtype.type(0)
+    bits = max(_BITS, (n - 1).bit_length() // _LEVELS_OF_BATCH)
+    return (_in_levels(a[None, 1:, None], bits, _LEVELS_OF_BATCH)[0, 0] + a[0]) + a.dtype.type(0)
+
+
+def _in_levels(a, bits=None, levels=_LEVELS):
+    """Shape: (b, m, n) -> (b, n)"""
+    b, m, n = a.shape
+    bits = level_bits(m) if bits is None else bits
+    step = 1 << bits
+    if m < step:
+        return _in_order(a)
+    rests = []
+    for level in range(levels):
+        groups = a.shape[1] >> bits
+        if level == levels - 1 or not groups:
+            rests.append(_in_order(a))
+            break
+        whole = groups << bits
+        rests.append(_in_order(a[:, whole:]) if whole < a.shape[1] else None)
+        a = _in_order(np.ascontiguousarray(a[:, :whole]).reshape(b * groups, step, n)).reshape(b, groups, n)
+    r = None
+    for rest in rests:
+        r = rest if r is None else r if rest is None else r + rest
+    return r
+
+
+def _in_order(a):
+    """One row after another. Shape: (b, m, n) -> (b, n)"""
+    if a.shape[1] == 1:
+        return a[:, 0]
+    if a.shape[2] > 1:
+        return add_reduce(a, 1)
+    return np.add.accumulate(a, 1)[:, -1]

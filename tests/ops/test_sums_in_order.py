@@ -1,0 +1,130 @@
+"""Sums and means of losses have torch's bits, by NumPy's passes and by native code. The numbers are torch 2.13's, on one thread."""
+
+import ast
+import math
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.compile.lower.eager import sums as native
+from rushlight.core.dispatch.extension_points import native_sums
+from rushlight.nn import functional as F
+from rushlight.ops.reduce.sums import sum_in_order
+
+BITS = {
+    "float32 (3,) None": 1015905924,
+    "float32 (6,) None": 3217799166,
+    "float32 (11,) None": 3230709866,
+    "float32 (64,) None": 1076656390,
+    "float32 (700,) None": 3198518304,
+    "float32 (9000,) None": 3263975066,
+    "float32 (5, 7) 0": 382916766184110782,
+    "float32 (5, 7) 1": 498604747648676170,
+    "float32 (5, 7) None": 1085425980,
+    "float32 (33, 17) 0": 1986847080457021208,
+    "float32 (33, 17) 1": 1319345075499264796,
+    "float32 (70, 41) 0": 700900790128376487,
+    "float32 (70, 41) 1": 14753336577056323,
+    "float32 (600, 3) 0": 2283665835188459035,
+    "float32 (600, 3) 1": 1729079350531662042,
+    "float32 (4, 3, 10) (1, 2)": 863687052333996017,
+    "float32 (4, 3, 10) (0, 1)": 1026342596275750207,
+    "float32 (4, 3, 10) 1": 182017021264100753,
+    "float64 (3,) None": 2274792595492175872,
+    "float64 (6,) None": 2304003525580947456,
+    "float64 (11,) None": 5091895355637760,
+    "float64 (64,) None": 1564745687629824,
+    "float64 (700,) None": 2293652174468546560,
+    "float64 (9000,) None": 22951013325144064,
+    "float64 (5, 7) 0": 231043072958398464,
+    "float64 (5, 7) 1": 971956155289960448,
+    "float64 (5, 7) None": 6272883841040384,
+    "float64 (33, 17) 0": 1050473910790258688,
+    "float64 (33, 17) 1": 558050044579676160,
+    "float64 (70, 41) 0": 2122460401318494208,
+    "float64 (70, 41) 1": 1896251566501658624,
+    "float64 (600, 3) 0": 1427443089255694336,
+    "float64 (600, 3) 1": 1480613185743486976,
+    "float64 (4, 3, 10) (1, 2)": 1205245071088680960,
+    "float64 (4, 3, 10) (0, 1)": 1259063987632340992,
+    "float64 (4, 3, 10) 1": 1353204330985947136,
+    "nll 1": 3202457289,
+    "nll 9": 3131347371,
+    "nll 17": 1035325265,
+    "nll 33": 1032773079,
+    "nll 300": 979551626,
+    "nll 5000": 995862035,
+}  # fmt: skip
+UNSIGNED = {"float32": np.uint32, "float64": np.uint64}
+
+
+@pytest.fixture(params=["numpy", "native"])
+def way(request):
+    before = native_sums.value
+    if request.param == "native" and not native.available():
+        pytest.skip("no code can be made here")
+    native_sums.register((native.rows, native.columns) if request.param == "native" else None)
+    yield
+    native_sums.register(before)
+
+
+def values(shape, seed):
+    """Numbers between -1 and 1 that follow from the seed by whole numbers alone."""
+    i = np.arange(math.prod(shape), dtype=np.uint64) + np.uint64(seed * 7919)
+    i = (i * np.uint64(2654435761)) % np.uint64(1 << 32)
+    i ^= i >> np.uint64(13)
+    i = (i * np.uint64(1597334677)) % np.uint64(1 << 32)
+    return (i.astype(np.float64) / 2**31 - 1).reshape(shape)
+
+
+def digest(bits):
+    h = 0
+    for b in bits:
+        h = (h * 1000003 + b) % (1 << 61)
+    return h
+
+
+@pytest.mark.parametrize("case", [c for c in BITS if not c.startswith("nll")])
+def test_sums_have_torchs_bits(case, way):
+    kind, rest = case.split(" ", 1)
+    split = rest.index(")") + 2
+    shape, dim = ast.literal_eval(rest[: split - 1]), ast.literal_eval(rest[split:])
+    x = torch.from_numpy(values(shape, len(shape)).astype(kind))
+    s = x.sum() if dim is None else x.sum(dim)
+    assert digest(s.reshape(-1).numpy().view(UNSIGNED[kind]).tolist()) == BITS[case]
+    mean = x.mean() if dim is None else x.mean(dim)
+    np.testing.assert_array_equal(mean.numpy(), s.numpy() / np.dtype(kind).type(x.numel() // s.numel()))
+
+
+@pytest.mark.parametrize("n", [1, 9, 17, 33, 300, 5000])
+def test_the_mean_of_classes_has_torchs_bits(n, way):
+    x = torch.from_numpy(values((n, 1), 9).astype(np.float32))
+    loss = F.nll_loss(x, torch.zeros(n, dtype=torch.int64))
+    assert int(loss.reshape(1).numpy().view(np.uint32)[0]) == BITS[f"nll {n}"]
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_native_code_and_numpys_passes_give_the_same_bits(kind):
+    if not native.available():
+        pytest.skip("no code can be made here")
+    rs, before = np.random.RandomState(3), native_sums.value
+    for _ in range(60):
+        shape = tuple(rs.randint(1, 25, rs.randint(1, 4)).tolist())
+        a = rs.standard_normal(shape).astype(kind)
+        for axis in (None, *range(len(shape)), tuple(range(len(shape)))[1:] or None):
+            rows = []
+            for slot in (None, (native.rows, native.columns)):
+                native_sums.register(slot)
+                rows.append(sum_in_order(a, axis))
+            native_sums.register(before)
+            np.testing.assert_array_equal(*rows, err_msg=f"{shape} {axis}")
+
+
+def test_sums_of_memory_in_another_order():
+    x = torch.from_numpy(values((33, 17), 2).astype(np.float32))
+    assert x.t().sum() == x.sum()
+    np.testing.assert_allclose(x[:, ::2].sum(1), x[:, ::2].numpy().sum(1), rtol=1e-6)
+    assert torch.full((5,), -0.0).sum().signbit().item() is False
+    assert torch.zeros(0).sum() == 0
+    assert torch.zeros(0, 3).sum(0).tolist() == [0.0] * 3
