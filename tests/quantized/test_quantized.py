@@ -253,11 +253,6 @@ def test_backward_warns_and_gives_the_input_no_gradient():
         assert not linear()(x).requires_grad
 
 
-def test_trace_refuses():
-    with pytest.raises(NotImplementedError, match="cannot be recorded"):
-        torch.jit.trace(linear(), torch.ones(2, 6))
-
-
 def test_compiled_functions_run_eagerly():
     q = linear()
     f, x = torch.compile(lambda x: q(x.sin()).cos()), torch.ones(2, 6)

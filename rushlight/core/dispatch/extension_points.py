@@ -373,6 +373,10 @@ Read by `core/dispatch/aten/wrapper.py`, where an operator meets such a tensor. 
 
 # ------------------------------------------------------------------------------------------------- tracing
 
+tracer_of_programs: Slot[Callable[[], Any]] = Slot()
+"""The tracer of `torch.jit.trace` that records this thread's calls, or None. Read by `ops/quantized/recorded.py`, whose
+operators are not dispatched. Filled by `torch/jit/recording/tracer.py` when it is loaded. Costs: nothing in other operators."""
+
 size_observer: Slot[Callable[[Any, Any], Any]] = Slot()
 """What `t.shape` (with None) or `t.size(dim)` gives instead of numbers; None from it means the numbers.
 Read by `core/tensor/tensor.py`: where a shape or a size is read. Filled by `torch/jit/recording/tracer.py`, while `torch.jit.trace`
