@@ -72,7 +72,10 @@ class Expressions(Calls):
 
     def _name(self, e: ast.Name) -> Any:
         if e.id in self.names:
-            return self.names[e.id]
+            found = self.names[e.id]
+            if found in self.graph.names.of:
+                self.graph.names.take(Value(NONE), e.id)  # torch's node that reads a variable takes its name, and goes
+            return found
         try:
             return Static(self.source.scope(e.id))
         except AttributeError:

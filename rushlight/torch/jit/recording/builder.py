@@ -223,10 +223,9 @@ class Builder:
             found = self._attribute(owner, owner.paths[id(t)])
         else:
             return self._tensor_constant(t)
-        value = self._bring(found, self.frame)
-        if named and not value.hint:
-            value.hint = name_in_python(t)
-        return value
+        if named and not found.hint:
+            found.hint = name_in_python(t)
+        return self._bring(found, self.frame)
 
     def _packed(self, value: Any) -> Value:
         """The value of a packed weight, which is an attribute of a module."""
