@@ -107,7 +107,11 @@ class _Lowered:
                 self._swap_dynamic(node)
             elif (word in ("weighted", "own") or kind is nn.Softmax) and node.op == "call_module":
                 self._lower_module(node)
-            elif word == "dynamic" and getattr(self.modules[node.target], "qconfig", None) is not None:
+            elif (
+                word in ("dynamic", "embedding")
+                and node.op == "call_module"
+                and getattr(self.modules[node.target], "qconfig", None) is not None
+            ):
                 mapping = get_default_dynamic_quant_module_mappings()
                 self._put(node.target, mapping[kind].from_float(self.modules[node.target]))
             elif word == "binary":

@@ -171,7 +171,7 @@ class _Observed:
             named[node.name] = qconfig
             self.kinds[node.name] = word = kind_of(kind)
             self.qconfigs[node.name] = qconfig if word and _fits(word, kind, qconfig) else None
-            if is_module and word in ("weighted", "dynamic", "own", "fixed"):
+            if is_module and word in ("weighted", "dynamic", "own", "fixed", "embedding"):
                 for module in self.modules[node.target].modules():
                     module.qconfig = self.qconfigs[node.name]
 
@@ -191,9 +191,9 @@ class _Observed:
         tensors = self._tensors()
         for node in list(self.graph.nodes):
             qconfig, kind = self.qconfigs.get(node.name), self.kinds.get(node.name)
-            if qconfig is None or kind in (None, "info"):
+            if qconfig is None or kind in (None, "info", "embedding"):  # of embeddings the weight is observed only
                 continue
-            if kind in ("functional", "embedding"):
+            if kind == "functional":
                 raise NotImplementedError(
                     f"prepare_fx: {node.name} ({node.target}) is not quantized here; give it the QConfig None in the "
                     "QConfigMapping to leave it in float32, or use a layer of torch.nn"

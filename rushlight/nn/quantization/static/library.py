@@ -10,6 +10,7 @@ from ....core.tensor.tensor import Tensor
 from ....ops import quantized
 from ....ops.quantized import functions
 from ..products import PackedLinear, linear_dynamic
+from .embedding import PackedEmbedding
 from .products import PackedConv, conv, linear
 
 __all__ = ["OPERATORS"]
@@ -33,6 +34,25 @@ def _linear_relu_dynamic(X: Any, W_prepack: Any, reduce_range: bool = False) -> 
 
 def _linear_prepack(W: Any, B: Any = None) -> Any:
     return PackedLinear(W, B)
+
+
+def _embedding(weight: Any, indices: Any, pruned_weights: bool = False) -> Any:
+    _refuse_pruned(pruned_weights)
+    return weight.look_up(indices)
+
+
+def _embedding_bag(
+    weight: Any, indices: Any, offsets: Any = None, scale_grad_by_freq: bool = False, mode: int = 0,
+    pruned_weights: bool = False, per_sample_weights: Any = None, compressed_indices_mapping: Any = None,
+    include_last_offset: bool = False,
+) -> Any:  # fmt: skip
+    _refuse_pruned(pruned_weights or compressed_indices_mapping is not None)
+    return weight.sums(indices, offsets, per_sample_weights, include_last_offset)
+
+
+def _refuse_pruned(is_pruned: bool) -> None:
+    if is_pruned:
+        raise NotImplementedError("embeddings with pruned weights are not implemented")
 
 
 def _no_float16(*args: Any) -> Any:
@@ -109,6 +129,10 @@ OPERATORS: dict[str, Any] = {
     ),
     "linear_prepack": _linear_prepack,
     "linear_unpack": _unpack,
+    "embedding_byte": _embedding,
+    "embedding_bag_byte": _embedding_bag,
+    "embedding_bag_prepack": PackedEmbedding,
+    "embedding_bag_unpack": _unpack,
     **{f"conv{n}d": _conv for n in (1, 2, 3)},
     **{f"conv{n}d_relu": _conv_relu for n in (1, 2, 3)},
     **{f"conv{n}d_prepack": partial(_conv_prepack, dims=n) for n in (1, 2, 3)},
