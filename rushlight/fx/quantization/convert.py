@@ -19,6 +19,7 @@ from ...nn.quantization.static.library import OPERATORS
 from ...ops.quantized.tensor import quantize_per_tensor
 from ..graph_module import GraphModule
 from ..node import Node
+from .backend import check_backend
 from .kinds import BINARY, FUNCTIONS, RELUS, kind_of, own_kind
 
 __all__ = ["convert_fx"]
@@ -38,10 +39,11 @@ def convert_fx(
     warnings.warn(_DEPRECATED, DeprecationWarning, stacklevel=2)
     for name, value in (
         ("convert_custom_config", convert_custom_config), ("qconfig_mapping", qconfig_mapping),
-        ("backend_config", backend_config), ("keep_original_weights", keep_original_weights),
+        ("keep_original_weights", keep_original_weights),
     ):  # fmt: skip
         if value:
             raise NotImplementedError(f"convert_fx: {name} is not implemented")
+    check_backend("convert_fx", backend_config)
     made = copy.deepcopy(graph_module)
     lowered = _Lowered(made)
     lowered.mark()
