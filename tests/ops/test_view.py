@@ -168,7 +168,7 @@ def test_numbers_do_not_widen_blocks():
 
 def test_of_several_sizes_that_do_not_fit_the_last_is_named():
     with pytest.raises(
-        RuntimeError, match=r"size \(7\) must match the existing size \(4\) at non-singleton dimension 2"
+        RuntimeError, match=r"tensor \(7\) must match the existing size \(4\) at non-singleton dimension 2"
     ):
         torch.ones(2, 3, 4).expand(5, 6, 7)
     with pytest.raises(RuntimeError, match=r"^The expanded size of the tensor \(-1\) isn't allowed in a leading"):

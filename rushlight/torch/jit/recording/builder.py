@@ -183,8 +183,10 @@ class Builder:
         for part in path.split("."):
             module = getattr(module, part)
             packed = class_of_packed(module)
-            named = packed is None and not isinstance(module, Tensor)
-            kind = self._class(module) if named else Type("Class", detail=packed) if packed else TENSOR
+            if isinstance(module, Tensor):
+                kind = TENSOR
+            else:
+                kind = self._class(module) if packed is None else Type("Class", detail=packed)
             result = Value(kind, part if part.isidentifier() else f"_{part}", frame)
             nodes.append(Node("prim::GetAttr", [me], [result], {"name": part}))
             me = result
