@@ -393,7 +393,7 @@ runs. Costs: 2 to 5 ns for each read."""
 
 operators_of_levels: Slot[dict[str, Any]] = Slot()
 """The operators of `torch.ops.quantized` by their names. Read by `ops/quantized/__init__.py` (generated code and pickles say
-torch.ops.quantized.add) and `fx/node.py`. Filled by `nn/quantization/static/library.py`.
+torch.ops.quantized.add), `fx/node.py`, `torch/jit/ir/running.py` and `torch/jit/compiling/quantized_library.py` (programs call them). Filled by `nn/quantization/static/library.py`.
 Costs: nothing but where such a name is looked up.
 """
 namespace: Slot[ModuleType] = Slot()
