@@ -244,3 +244,10 @@ def test_reductions_that_begin_by_writing_are_refused(name):
         with pytest.raises((RuntimeError, NotImplementedError), match="clone"):
             getattr(torch, name)(a, dim, out=out)
     assert a.sum() == 20
+
+
+def test_a_masked_scatter_of_a_tensor_into_itself_reads_what_it_has_written():
+    """Torch's numbers."""
+    x = torch.arange(12.0) - 3
+    assert x.masked_scatter(x > 0, x).tolist() == [-3, -2, -1, 0, -3, -2, -1, 0, 1, 2, 3, 4]
+    assert x.masked_scatter_(x > 0, x).tolist() == [-3, -2, -1, 0] * 3
