@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy import ndarray
 
 from ..core.determinism import mode
@@ -28,6 +29,7 @@ from ..core.tensor.placeholder import Placeholder
 from ..ops.nn.softmax import _log_softmax, _softmax
 from ..ops.pointwise.building_blocks import LEAST_COUNTED
 from ..ops.pointwise.fused_loops import FUSED_LOOPS
+from ..ops.reduce import selection
 from ..ops.spatial.adaptive_pool import _adaptive_avg_2d
 from ..ops.spatial.avg_pool import avg_pool_2d
 from ..ops.spatial.pool import max_pool_2d, max_pool_values
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 _blocks_left = 10_000_000 // WORDS
 _elements_left = 4_000_000
+_selected_left = 200_000
+_SELECTED_IN_PYTHON = 1 << 15  # elements of one call: 50 ms
 _POOLS = {"maxima": max_pool_2d, "largest": max_pool_values, "means": avg_pool_2d, "even_means": _adaptive_avg_2d}
 _SOFTMAXES = {False: _softmax, True: _log_softmax}  # by whether it is the logarithm
 _WINDOWED = 4  # a pool's kernel takes an element as long as others take so many
@@ -64,6 +68,7 @@ def install() -> None:
     extension_points.random_normals.register(_first_normals)
     extension_points.combine_repeated.register(_first_combine)
     extension_points.module_evaluated.register(_evaluated)
+    extension_points.select_places.register(_select)
     for loop in FUSED_LOOPS.values():
         loop.override(partial(_first_loop, loop))
     for record in JIT_CANDIDATES:
@@ -189,6 +194,21 @@ def _first_combine(how: str, out: Any, where: tuple, values: Any) -> bool:
     global _elements_left
     _elements_left -= values.size
     return _elements_left < 0 and jit.on and install_native()[1](how, out, where, values)
+
+
+def _select(keys: Any, places: Any, rows: int, n: int, k: int, how: int) -> bool:
+    """By Python, counted: 200,000 elements take it as long as loading LLVM takes. Then by generated code."""
+    global _selected_left
+    _selected_left -= keys.size
+    if jit.on and (_selected_left < 0 or keys.size > _SELECTED_IN_PYTHON) and _eager_code().selection.available():
+        _eager_code().selection.select(keys, places, rows, n, k, how)
+        return True
+    if keys.size > _SELECTED_IN_PYTHON:
+        return False
+    elements, found = keys.ravel().tolist(), places.ravel().tolist()
+    selection.select(elements, found, rows, n, k, how)
+    places[...] = np.reshape(found, places.shape)
+    return True
 
 
 def _first_pool(name: str, kernel: Callable, x: ndarray, *options: Any) -> Any:

@@ -102,7 +102,8 @@ def _has_shapes(value: Any) -> bool:
 
 
 def _is_tensor(value: Any) -> bool:
-    return hasattr(value, "_array") and hasattr(value, "requires_grad") and not isinstance(value, type)
+    kind = type(value)  # stand-ins for absent names raise when they are asked for attributes
+    return hasattr(kind, "_array") and hasattr(kind, "requires_grad")
 
 
 def _described(value: Any) -> str:

@@ -10,10 +10,11 @@ from ..core.tensor.node import shown_as, written_as
 from ..core.tensor.tensor import Tensor
 
 
-def twins(name: str, op: Any, order: Any, doc: str, number: str = "") -> None:
+def twins(name: str, op: Any, order: Any, doc: str, number: str = "", onto: Any = None) -> None:
     """The function and method `name` and its in-place form; `order` puts torch's arguments in the kernel's order.
 
     number: torch's name of the node where the last array is given as a number.
+    onto: gives the arrays for the in-place form, where that reads what it writes.
     """
     position, code = len(op.record.signature.arrays) - 1, order.__code__
     last = code.co_varnames[code.co_argcount - 1]
@@ -28,7 +29,7 @@ def twins(name: str, op: Any, order: Any, doc: str, number: str = "") -> None:
 
     def inplace(self, *args, **kwargs):
         arrays, metadata = order(self, *args, **kwargs)
-        write(op.record, self, arrays, metadata)
+        write(op.record, self, arrays if onto is None else onto(self, *arrays), metadata)
         return written_as(self, op.record, number, position) if is_number(args, kwargs) else self
 
     plain.__name__, plain.__doc__ = name, doc

@@ -125,3 +125,14 @@ def test_the_line_names_the_call(call, named, monkeypatch):
     shorten(error)
     (note,) = error.__notes__
     assert note.startswith(f"({named}") and "inside Rushlight left out" in note
+
+
+def test_an_absent_name_as_an_argument_does_not_hide_the_error(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch\ntorch.nn.Linear(2, 3)(torch.ao.quantization.float_qparams_weight_only_qconfig_4bit)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "rushlight", "run", str(program)], capture_output=True, text=True, check=False
+    )
+    assert "program.py" in done.stderr and "During handling" not in done.stderr

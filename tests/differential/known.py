@@ -3,13 +3,6 @@
 KNOWN: list[tuple[str, str, str, str]] = [
     (
         "",
-        "topk|kthvalue|mode|sort",
-        r"^value: .*\[1\]",
-        "among equal integers another index is chosen (libstdc++'s selection)",
-    ),
-    ("", r"topk\(.*False\)$", "^value: ", "the order of what is not sorted (libstdc++'s selection)"),
-    (
-        "",
         "quantile|grad",
         r"^value: \[\d\] 0\.5 at .*torch 0\.0$",
         "among equal elements another gets the gradient of a quantile",
@@ -49,7 +42,6 @@ KNOWN: list[tuple[str, str, str, str]] = [
     ),
     ("", r"copy_\(x.conj", "^accepts.*single memory location", "a copy onto the conjugate of itself is well defined"),
     ("pruned", r"clip_grad", "^accepts.*nested_tensorlist", "no gradient is nothing to clip"),
-    ("pruned", "parameters", "^value: ", "among equal weights another is pruned (libstdc++'s selection)"),
     (
         "",
         "torch.func.grad",

@@ -171,6 +171,11 @@ ERRORS = [
     (lambda: rl.einsum("ij,kj->ik", rl.ones(2, 3), rl.ones(3, 4)), "does not broadcast with previously seen size 3"),
     (lambda: rl.einsum("ij", rl.ones(2, 3), rl.ones(3)), "more operands were provided"),
     (lambda: rl.tensordot(rl.ones(2, 3), rl.ones(3, 4), ([1], [1])), "contracted dimensions need to match"),
+    (
+        lambda: rl.tensordot(rl.ones(2, 3), rl.ones(4, 5), 1),
+        "first has size 3 in dim -1 and second has size 4 in dim 0",
+    ),
+    (lambda: rl.tensordot(rl.ones(2), rl.ones(2, dtype=rl.float64), 1), "both inputs should have same dtype"),
     (lambda: rl.cdist(rl.ones(2, 3), rl.ones(2, 4)), "must have the same number of columns. X1: 3 X2: 4"),
     (lambda: rl.matrix_power(rl.ones(2, 3), 2), "batches of square matrices"),
 ]

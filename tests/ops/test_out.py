@@ -215,3 +215,39 @@ def test_numbers_where_only_tensors_go():
 def test_fill_by_an_element_of_its_own():
     a = torch.arange(4.0).reshape(2, 2)
     assert a.fill_(a[1, 1]).tolist() == [[3, 3], [3, 3]]
+
+
+def test_reductions_into_what_they_have_read():
+    """Torch's numbers: these write once they have read all of a slice."""
+
+    def given():
+        return (torch.arange(20.0) * 1.5 - 3).reshape(5, 4)
+
+    a = given()
+    assert torch.std(a, 0, out=a[2]).tolist() == given().std(0).tolist() == a[2].tolist()
+    a = given()
+    assert torch.var(a, 1, out=a[:, 3]).tolist() == [3.75] * 5 == a[:, 3].tolist()
+    a = given()
+    torch.median(a, 0, out=(a[0], torch.empty(4, dtype=torch.int64)))
+    assert a[0].tolist() == [9.0, 10.5, 12.0, 13.5]
+    a = given()
+    assert torch.linalg.vector_norm(a, dim=0, out=a[0]).tolist() == torch.linalg.vector_norm(given(), dim=0).tolist()
+    a = given()
+    assert torch.dot(a[0], a[1], out=a[0, 0]).item() == -4.5 == a[0, 0].item()
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "amax", "amin", "nansum"])
+def test_reductions_that_begin_by_writing_are_refused(name):
+    """Torch reads again what it has written there: a sum of all but the numbers that were in `out`."""
+    a = torch.ones(5, 4)
+    for dim, out in ((0, a[0]), (1, a[:, 0])):
+        with pytest.raises((RuntimeError, NotImplementedError), match="clone"):
+            getattr(torch, name)(a, dim, out=out)
+    assert a.sum() == 20
+
+
+def test_a_masked_scatter_of_a_tensor_into_itself_reads_what_it_has_written():
+    """Torch's numbers."""
+    x = torch.arange(12.0) - 3
+    assert x.masked_scatter(x > 0, x).tolist() == [-3, -2, -1, 0, -3, -2, -1, 0, 1, 2, 3, 4]
+    assert x.masked_scatter_(x > 0, x).tolist() == [-3, -2, -1, 0] * 3

@@ -164,3 +164,12 @@ def test_a_warning_given_once(monkeypatch):
 def test_numbers_do_not_widen_blocks():
     a = torch.ones(2, 2).half()
     assert torch.block_diag(a, torch.tensor(0.1)).dtype is torch.block_diag(torch.tensor(0.1), a).dtype is torch.float16
+
+
+def test_of_several_sizes_that_do_not_fit_the_last_is_named():
+    with pytest.raises(
+        RuntimeError, match=r"tensor \(7\) must match the existing size \(4\) at non-singleton dimension 2"
+    ):
+        torch.ones(2, 3, 4).expand(5, 6, 7)
+    with pytest.raises(RuntimeError, match=r"^The expanded size of the tensor \(-1\) isn't allowed in a leading"):
+        torch.ones(3).expand(-1, 3)

@@ -10,6 +10,7 @@ import rushlight as torch
 from rushlight import nn
 from rushlight.nn import functional as F
 from rushlight.torch.ao import quantization as q
+from rushlight.torch.ao.quantization.backend_config import get_native_backend_config
 from rushlight.torch.ao.quantization.quantize_fx import convert_fx, fuse_fx, prepare_fx, prepare_qat_fx
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
@@ -174,6 +175,9 @@ def test_what_is_not_quantized_here_says_so():
         prepare_fx(OfFunctions().eval(), q.get_default_qconfig_mapping(), (torch.ones(1, 2),))
     with pytest.raises(NotImplementedError, match="backend_config is not implemented"):
         fuse_fx(Net().eval(), backend_config=object())
+    with pytest.raises(NotImplementedError, match="this backend_config is not implemented"):
+        convert_fx(fuse_fx(Net().eval()), backend_config=get_native_backend_config().set_name("another"))
+    assert isinstance(fuse_fx(Net().eval(), backend_config=get_native_backend_config()), nn.Module)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert prepare_fx(

@@ -473,6 +473,8 @@ def write_out(
     for t in inputs:
         if isinstance(t, Tensor) and t._storage is storage and not written_last:
             _check_reading(name, result, out, t)
+    if name in _INTO_READ:  # the result is there already
+        inputs = ()
     resized = out._array.shape != result._array.shape
     if resized and (elementwise or name in _BROADCAST or name in _CHECKED_FIRST) and not written_last:
         _check_memory(out, inputs, storage)
@@ -504,6 +506,11 @@ _BROADCAST = frozenset({
 })  # fmt: skip
 
 
+# reductions of torch that write their numbers once they are there, also to what they have read (sum, mean, prod, amax and
+# amin begin by writing to `out`, and read that again)
+_INTO_READ = frozenset({
+    "dot", "logsumexp", "median", "nanmedian", "nanquantile", "norm", "quantile", "std", "var", "vdot", "vector_norm",
+})  # fmt: skip
 _CHECKED_FIRST = frozenset({"index_select", "outer", "take"})  # so do these, as does all in `_BROADCAST`
 
 

@@ -19,6 +19,7 @@ from ...nn.quantization.static.library import OPERATORS
 from ...ops.quantized.tensor import quantize_per_tensor
 from ..graph_module import GraphModule
 from ..node import Node
+from .backend import check_backend
 from .kinds import BINARY, FUNCTIONS, RELUS, kind_of, own_kind
 
 __all__ = ["convert_fx"]
@@ -38,10 +39,11 @@ def convert_fx(
     warnings.warn(_DEPRECATED, DeprecationWarning, stacklevel=2)
     for name, value in (
         ("convert_custom_config", convert_custom_config), ("qconfig_mapping", qconfig_mapping),
-        ("backend_config", backend_config), ("keep_original_weights", keep_original_weights),
+        ("keep_original_weights", keep_original_weights),
     ):  # fmt: skip
         if value:
             raise NotImplementedError(f"convert_fx: {name} is not implemented")
+    check_backend("convert_fx", backend_config)
     made = copy.deepcopy(graph_module)
     lowered = _Lowered(made)
     lowered.mark()
@@ -107,7 +109,11 @@ class _Lowered:
                 self._swap_dynamic(node)
             elif (word in ("weighted", "own") or kind is nn.Softmax) and node.op == "call_module":
                 self._lower_module(node)
-            elif word == "dynamic" and getattr(self.modules[node.target], "qconfig", None) is not None:
+            elif (
+                word in ("dynamic", "embedding")
+                and node.op == "call_module"
+                and getattr(self.modules[node.target], "qconfig", None) is not None
+            ):
                 mapping = get_default_dynamic_quant_module_mappings()
                 self._put(node.target, mapping[kind].from_float(self.modules[node.target]))
             elif word == "binary":

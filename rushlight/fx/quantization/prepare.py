@@ -16,6 +16,7 @@ from ...nn.quantization.range_observers import FixedQParamsObserver
 from .._symbolic_trace import Tracer
 from ..graph_module import GraphModule
 from ..node import Node, map_arg
+from .backend import check_backend
 from .fuse import fuse
 from .kinds import DYNAMIC, RELUS, kind_of, own_kind
 
@@ -81,10 +82,11 @@ def fuse_fx(model: Any, fuse_custom_config: Any = None, backend_config: Any = No
     """A traced copy of a model in evaluation mode, in which convolutions and linear layers have taken in what follows them.
 
     Args:
-        fuse_custom_config, backend_config: None.
+        fuse_custom_config: None.
+        backend_config: None, or `get_native_backend_config()`.
     """
     warnings.warn(_DEPRECATED, DeprecationWarning, stacklevel=2)
-    _refuse("fuse_fx", backend_config=backend_config)
+    check_backend("fuse_fx", backend_config)
     made = _traced(copy.deepcopy(model), fuse_custom_config)
     fuse(made, False)
     made.delete_all_unused_submodules()
@@ -103,7 +105,9 @@ def prepare_fx(
         prepare_custom_config: names and classes of modules that are not traced, names of attributes to keep.
     """
     warnings.warn(_DEPRECATED, DeprecationWarning, stacklevel=2)
-    _refuse("prepare_fx", _equalization_config=_equalization_config, backend_config=backend_config)
+    check_backend("prepare_fx", backend_config)
+    if _equalization_config:
+        raise NotImplementedError("prepare_fx: _equalization_config is not implemented")
     return _prepare(model, qconfig_mapping, prepare_custom_config, False)
 
 
@@ -118,14 +122,8 @@ def prepare_qat_fx(
         prepare_custom_config: names and classes of modules that are not traced, names of attributes to keep.
     """
     warnings.warn(_DEPRECATED, DeprecationWarning, stacklevel=2)
-    _refuse("prepare_qat_fx", backend_config=backend_config)
+    check_backend("prepare_qat_fx", backend_config)
     return _prepare(model, qconfig_mapping, prepare_custom_config, True)
-
-
-def _refuse(function: str, **options: Any) -> None:
-    for name, value in options.items():
-        if value:
-            raise NotImplementedError(f"{function}: {name} is not implemented; the native backend's is used")
 
 
 def _prepare(model: Any, mapping: Any, custom: Any, is_qat: bool) -> GraphModule:
@@ -171,7 +169,7 @@ class _Observed:
             named[node.name] = qconfig
             self.kinds[node.name] = word = kind_of(kind)
             self.qconfigs[node.name] = qconfig if word and _fits(word, kind, qconfig) else None
-            if is_module and word in ("weighted", "dynamic", "own", "fixed"):
+            if is_module and word in ("weighted", "dynamic", "own", "fixed", "embedding"):
                 for module in self.modules[node.target].modules():
                     module.qconfig = self.qconfigs[node.name]
 
@@ -191,9 +189,9 @@ class _Observed:
         tensors = self._tensors()
         for node in list(self.graph.nodes):
             qconfig, kind = self.qconfigs.get(node.name), self.kinds.get(node.name)
-            if qconfig is None or kind in (None, "info"):
+            if qconfig is None or kind in (None, "info", "embedding"):  # of embeddings the weight is observed only
                 continue
-            if kind in ("functional", "embedding"):
+            if kind == "functional":
                 raise NotImplementedError(
                     f"prepare_fx: {node.name} ({node.target}) is not quantized here; give it the QConfig None in the "
                     "QConfigMapping to leave it in float32, or use a layer of torch.nn"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.tensor.layout import per_channel_affine_float_qparams
 from .. import modules as nn
 from . import fake_quantize as fakes
 from . import intrinsic as nni
 from . import qat
 from . import qat_fused as nniqat
 from .quantize import DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS
-from .static import layers
+from .static import embedding, layers
 from .static import weighted as nnq
 from .static.functional_modules import FloatFunctional, QFunctional
 from .stubs import DeQuantStub, QuantStub
@@ -21,22 +20,6 @@ __all__ = [
     "get_default_qat_module_mappings", "get_default_qconfig_propagation_list", "get_default_static_quant_module_mappings",
     "get_dynamic_quant_module_class", "get_static_quant_module_class", "no_observer_set",
 ]  # fmt: skip
-
-
-class _Embedding:
-    """Stand-in for the quantized embeddings, which are not implemented."""
-
-    @staticmethod
-    def from_float(mod: Any) -> Any:
-        """Raises: as torch's does for a weight's observer that is not one for embeddings; else NotImplementedError."""
-        name = type(mod).__name__
-        observer = mod.qconfig.weight()
-        if getattr(observer, "qscheme", None) is not per_channel_affine_float_qparams:
-            raise AssertionError(
-                f"{name} quantization is only supported with float_qparams_weight_only_qconfig; set its `qconfig` to None "
-                "to leave it as it is"
-            )
-        raise NotImplementedError(f"a quantized {name} is not implemented")
 
 
 DEFAULT_STATIC_QUANT_MODULE_MAPPINGS: dict[Any, Any] = {
@@ -52,8 +35,8 @@ DEFAULT_STATIC_QUANT_MODULE_MAPPINGS: dict[Any, Any] = {
     nn.ConvTranspose2d: nnq.ConvTranspose2d,
     nn.ConvTranspose3d: nnq.ConvTranspose3d,
     nn.ELU: layers.ELU,
-    nn.Embedding: _Embedding,
-    nn.EmbeddingBag: _Embedding,
+    nn.Embedding: embedding.Embedding,
+    nn.EmbeddingBag: embedding.EmbeddingBag,
     nn.GroupNorm: layers.GroupNorm,
     nn.Hardswish: layers.Hardswish,
     nn.InstanceNorm1d: layers.InstanceNorm1d,

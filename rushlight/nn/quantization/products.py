@@ -19,12 +19,16 @@ from ...core.dispatch.mode import is_grad_enabled
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, type_word, wrap
 from ...ops.quantized.channels import ChannelQuantizedTensor
+from ...ops.quantized.recorded import program_tracer
 from ...ops.quantized.tensor import QuantizedTensor, array_of, rounded_levels
 
 __all__ = ["PackedLinear", "activation_parameters", "linear_dynamic"]
 
 _LEVELS = np.dtype(np.uint8)
-_GREATEST = 127  # of 255: sums of two products fit into 16 bits, which processors without VNNI add them in
+_REDUCED, _FULL = (
+    127,
+    255,
+)  # levels; 127: sums of two products fit into 16 bits, which processors without VNNI add them in
 _SMALLEST_SCALE = np.float32(6.1e-5)
 _EXACT_TERMS = 1024  # products below 2**14, whose sum float32 holds
 _EXACT_SUM = 1 << 24  # up to which whole numbers are float32
@@ -71,7 +75,7 @@ class PackedLinear:
     def has_exact_sums(self) -> bool:
         """Whether all sums of products are float32 numbers as they are."""
         most = np.abs(self._levels, dtype=np.int32).sum(1).max(initial=0)
-        return not self.weight._zero_point and bool(most * (_GREATEST + 1) <= _EXACT_SUM)
+        return not self.weight._zero_point and bool(most * (_FULL + 1) <= _EXACT_SUM)
 
     def unpack(self) -> tuple[QuantizedTensor, Tensor | None]:
         """(weight, bias)."""
@@ -108,8 +112,8 @@ class _Parameters(NamedTuple):
     zero_point: int
 
 
-def activation_parameters(least: Any, greatest: Any) -> _Parameters:
-    """The scale and the zero point by which levels 0..127 hold all values from `least` to `greatest`, and zero.
+def activation_parameters(least: Any, greatest: Any, top: int = _REDUCED) -> _Parameters:
+    """The scale and the zero point by which levels 0..top hold all values from `least` to `greatest`, and zero.
 
     Raises:
         RuntimeError: one of them is not a number, as in `activation_parameters(float("nan"), 1.0)`.
@@ -122,18 +126,18 @@ def activation_parameters(least: Any, greatest: Any) -> _Parameters:
         raise RuntimeError("In ChooseQuantizationParams, min should be less than or equal to max")
     if np.isinf(low) or np.isinf(high):  # all results are infinite or not numbers
         return _Parameters(np.inf, 0)
-    scale = (float(high) - float(low)) / _GREATEST
+    scale = (float(high) - float(low)) / top
     with np.errstate(over="ignore", divide="ignore"):
         if np.isinf(np.float32(1) / np.float32(scale)):
             scale = 0.1
     if scale < _SMALLEST_SCALE:
-        low, high, scale = _widened(low, high, scale)
-    return _Parameters(scale, _zero_point(float(low) / scale, float(high) / scale))
+        low, high, scale = _widened(low, high, scale, top)
+    return _Parameters(scale, _zero_point(float(low) / scale, float(high) / scale, top))
 
 
-def _widened(low: Any, high: Any, scale: float) -> tuple[Any, Any, float]:
+def _widened(low: Any, high: Any, scale: float, top: int) -> tuple[Any, Any, float]:
     """Limits for the smallest scale that there may be."""
-    width = _SMALLEST_SCALE * np.float32(_GREATEST)
+    width = _SMALLEST_SCALE * np.float32(top)
     if low == 0:
         high = width
     elif high == 0:
@@ -144,23 +148,27 @@ def _widened(low: Any, high: Any, scale: float) -> tuple[Any, Any, float]:
     return low, high, float(_SMALLEST_SCALE)
 
 
-def _zero_point(low: float, high: float) -> int:
+def _zero_point(low: float, high: float, top: int) -> int:
     """The level of zero, from the limit (in levels) that is nearer to it and so more exact."""
-    at = -low if abs(low) < _GREATEST + abs(high) else _GREATEST - high
-    return round(min(max(at, 0), _GREATEST))
+    at = -low if abs(low) < top + abs(high) else top - high
+    return round(min(max(at, 0), top))
 
 
-def linear_dynamic(input: Tensor, packed: PackedLinear) -> Tensor:
-    """input @ weight^T + bias for a quantized weight, with the input rounded to 7 bits.
+def linear_dynamic(input: Tensor, packed: PackedLinear, reduce_range: bool = True) -> Tensor:
+    """input @ weight^T + bias for a quantized weight, with the input rounded to 7 bits, or to 8 without `reduce_range`.
 
     Shape: input (*, in_features) float32 -> (*, out_features)
     """
+    tracer = program_tracer()
+    if tracer is not None:
+        return tracer.operator("quantized::linear_dynamic", input, packed, reduce_range)
+    top = _REDUCED if reduce_range else _FULL
     if input.requires_grad and is_grad_enabled():
-        return _WithoutDerivative.apply(input, packed)
-    return _linear(input, packed)
+        return _WithoutDerivative.apply(input, packed, top)
+    return _linear(input, packed, top)
 
 
-def _linear(input: Tensor, packed: PackedLinear) -> Tensor:
+def _linear(input: Tensor, packed: PackedLinear, top: int) -> Tensor:
     n, k = packed.weight._levels.shape
     if input.dim() < 2:
         raise RuntimeError("The dimension of input tensor should be larger than or equal to 2")
@@ -170,16 +178,16 @@ def _linear(input: Tensor, packed: PackedLinear) -> Tensor:
         raise RuntimeError(f"The number of rows in the packB should be equal to K: {input.size(-1)}")
     x = array_of(input, "quantized::linear_dynamic")
     limits = (x.min(), x.max()) if x.size else (0.0, 0.0)
-    scale, zero_point = activation_parameters(*limits)
-    sums = packed.integer_product(_activation_levels(x.reshape(-1, k), scale, zero_point), zero_point)
+    scale, zero_point = activation_parameters(*limits, top)
+    sums = packed.integer_product(_activation_levels(x.reshape(-1, k), scale, zero_point, top), zero_point)
     factor = np.float32(scale) * packed.scales
     bias = None if packed.bias is None else packed.bias._array
     return wrap(_scaled(sums, factor, bias, packed.has_exact_sums).reshape(*x.shape[:-1], n))
 
 
-def _activation_levels(x: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
-    """What `rounded_levels` gives; with a finite scale no value is beyond 128, and none is missing."""
-    if np.isinf(scale):
+def _activation_levels(x: np.ndarray, scale: float, zero_point: int, top: int) -> np.ndarray:
+    """What `rounded_levels` gives; with a finite scale no value is more than one level beyond the top, and none is missing."""
+    if np.isinf(scale) or top == _FULL:
         return rounded_levels(x, scale, zero_point, _LEVELS)
     out, inverse = np.empty(x.shape, _LEVELS), np.float64(np.float32(1) / np.float32(scale))
     for rows in _chunks(x.shape):
@@ -224,10 +232,10 @@ class _WithoutDerivative(Function):
     """The product in a recorded computation. As in torch, backward warns and gives the input no gradient."""
 
     @staticmethod
-    def forward(ctx: Any, input: Tensor, packed: PackedLinear) -> Tensor:
-        return _linear(input, packed)
+    def forward(ctx: Any, input: Tensor, packed: PackedLinear, top: int) -> Tensor:
+        return _linear(input, packed, top)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:  # type: ignore[override]
         warnings.warn(_NO_DERIVATIVE, UserWarning, stacklevel=2)
-        return None, None
+        return None, None, None

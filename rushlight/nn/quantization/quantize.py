@@ -16,6 +16,7 @@ from .intrinsic import _FusedModule
 from .linear import Linear
 from .observers import ObserverBase, QConfig, default_dynamic_qconfig
 from .recurrent import GRU, LSTM
+from .static.embedding import Embedding, EmbeddingBag
 
 __all__ = [
     "DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS",
@@ -37,9 +38,9 @@ DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS: dict[Any, Any] = {
     nn.LSTMCell: LSTMCell,
     nn.RNNCell: RNNCell,
     nn.GRUCell: GRUCell,
+    nn.EmbeddingBag: EmbeddingBag,
+    nn.Embedding: Embedding,
 }
-# torch has quantized layers for these as well
-_NOT_IMPLEMENTED = (nn.EmbeddingBag, nn.Embedding)
 _BY_DEFAULT = (nn.Linear, nn.LSTM, nn.GRU, nn.LSTMCell, nn.RNNCell, nn.GRUCell)
 
 
@@ -116,11 +117,6 @@ def _convert(module: Any, mapping: dict[Any, Any], is_default: bool) -> None:
     for name, child in list(module.named_children()):
         if not isinstance(child, _FusedModule):
             _convert(child, mapping, is_default)
-        if is_default and type(child) in _NOT_IMPLEMENTED and child.qconfig is not None:
-            raise NotImplementedError(
-                f"quantize_dynamic: {type(child).__name__} has no quantized layer here; those are "
-                f"{', '.join(sorted({c.__name__ for c in mapping}))}. Name the classes to quantize in qconfig_spec"
-            )
         module._modules[name] = swap_module(child, mapping, {})
 
 

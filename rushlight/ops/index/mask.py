@@ -220,6 +220,19 @@ def _(g, mask, source_shape):
     return padded(picked, (n,)).reshape(source_shape)
 
 
+def _read_while_written(target, mask, source):
+    """Where the source is the target itself, torch reads elements that it has written before."""
+    a = target._array
+    known = type(a) is np.ndarray and a.flags.c_contiguous and mask._array.dtype.kind == "b"
+    if source is not target or not known or target._edge is not None:
+        return mask, source
+    flat = a.reshape(-1).copy()
+    places = np.broadcast_to(mask._array, a.shape).reshape(-1).nonzero()[0]
+    for i, place in enumerate(places.tolist()):
+        flat[place] = flat[i]
+    return mask, wrap(flat[places])
+
+
 twins("masked_scatter", _masked_scatter, lambda input, mask, source: ((mask, source), ()),
        """The input with the elements of `source` in order where `mask` is true.
 
@@ -234,7 +247,7 @@ twins("masked_scatter", _masked_scatter, lambda input, mask, source: ((mask, sou
 
     >>> masked_scatter(zeros(3), tensor([True, False, True]), tensor([5.0, 6.0]))
     tensor([5., 0., 6.])
-    """)  # fmt: skip
+    """, onto=_read_while_written)  # fmt: skip
 
 
 @primitive(differentiable=False, public=False, name="nonzero")

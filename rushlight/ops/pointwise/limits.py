@@ -14,6 +14,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as, written_as
 from ...core.tensor.tensor import Tensor
 from .building_blocks import F32, F64, SOME, in_order_of, zero_where
+from .checks import refuse
 from .choice import of_common_type
 
 
@@ -47,6 +48,7 @@ def _clamp_scalar(input, /, min, max):
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if d is not F32 and d is not F64:
         input, common = _cast_for(input, min, max)
+        refuse(f"clamp{'_max' if min is None else '_min' if max is None else ''}_scalar_cpu", common.numpy, "b")
         min = None if min is None else np.asarray(exact(min, common.numpy), common.numpy)
         max = None if max is None else np.asarray(exact(max, common.numpy), common.numpy)
     elif min and max and type(input) is np.ndarray:  # at limits of 0 it would take their sign

@@ -50,13 +50,16 @@ def tensordot(a, b, dims=2, out=None):
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(x.ndim, y.ndim):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        dims_a, dims_b = list(range(x.ndim - dims, x.ndim)), list(range(dims))
+        dims_a, dims_b = list(range(-dims, 0)), list(range(dims))
     else:
         dims_a, dims_b = ([d] if isinstance(d, int) else list(d) for d in dims)
     if len(dims_a) != len(dims_b):
         raise RuntimeError("both dimension lists should have same length")
+    if a.dtype is not b.dtype:
+        raise RuntimeError("both inputs should have same dtype")
+    given = zip(dims_a, dims_b, strict=True)
     dims_a, dims_b = [wrap_dim(d, x.ndim) for d in dims_a], [wrap_dim(d, y.ndim) for d in dims_b]
-    for i, j in zip(dims_a, dims_b, strict=True):
+    for (of_a, of_b), i, j in zip(given, dims_a, dims_b, strict=True):
         n, m = x.shape[i], y.shape[j]
         if n == 1 and m != 1:
             b = b.sum(j, keepdim=True)
@@ -64,8 +67,8 @@ def tensordot(a, b, dims=2, out=None):
             a = a.sum(i, keepdim=True)
         elif n != m:
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {n} in dim {i} and second has size {m} in "
-                f"dim {j}"
+                f"contracted dimensions need to match, but first has size {n} in dim {of_a} and second has size {m} in "
+                f"dim {of_b}"
             )
     r = _contract_pairs(a, b, dims_a, dims_b)
     if out is None:

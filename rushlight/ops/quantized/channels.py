@@ -14,6 +14,7 @@ from ...core.tensor.pickling import Memory
 from ...core.tensor.printing import _contents, _with_suffixes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word, wrap
+from .recorded import recorded
 from .tensor import LEVELS, QuantizedTensor, _Levels, _no_kernel, array_of, assemble, rebuild
 
 if TYPE_CHECKING:
@@ -155,6 +156,7 @@ def _rounded(x: np.ndarray, scales: np.ndarray, zero_points: np.ndarray, levels:
     return np.clip(out, limits.min, limits.max).astype(levels)
 
 
+@recorded
 def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: Any) -> Any:
     """A float32 tensor as levels with a scale and a zero point for each index of dimension `axis`.
 

@@ -12,6 +12,7 @@ import numpy as np
 from ... import ops
 from ...core.dispatch.mode import no_grad
 from ...core.tensor.tensor import Tensor, wrap
+from .recorded import recorded
 from .tensor import LEVELS, QuantizedTensor, assemble, rounded_levels
 
 __all__ = [
@@ -127,23 +128,27 @@ def _check_pair(qa: Any, qb: Any, name: str) -> None:
         raise RuntimeError(f"quantized::{name}: Both inputs must have same dtype; {qa.dtype} and {qb.dtype}")
 
 
+@recorded
 def add(qa: Any, qb: Any, scale: float, zero_point: int) -> Any:
     """a + b as levels. Shape: broadcast (*) -> (*)"""
     _check_pair(qa, qb, "add")
     return computed(np.add, (qa, qb), scale, zero_point)
 
 
+@recorded
 def add_relu(qa: Any, qb: Any, scale: float, zero_point: int) -> Any:
     """max(a + b, 0) as levels. Shape: broadcast (*) -> (*)"""
     _check_pair(qa, qb, "add_relu")
     return computed(lambda a, b: np.maximum(a + b, np.float32(0)), (qa, qb), scale, zero_point)
 
 
+@recorded
 def mul(qa: Any, qb: Any, scale: float, zero_point: int) -> Any:
     """a b as levels. Shape: broadcast (*) -> (*)"""
     return _multiplied(qa, qb, scale, zero_point, "mul", False)
 
 
+@recorded
 def mul_relu(qa: Any, qb: Any, scale: float, zero_point: int) -> Any:
     """max(a b, 0) as levels. Shape: broadcast (*) -> (*)"""
     return _multiplied(qa, qb, scale, zero_point, "mul_relu", True)
@@ -158,6 +163,7 @@ def _multiplied(qa: Any, qb: Any, scale: float, zero_point: int, name: str, is_c
     return assemble(np.clip(levels, low, limits.max).astype(qa._levels.dtype), qa.dtype, float(scale), int(zero_point))
 
 
+@recorded
 def matmul(qa: Any, qb: Any, scale: float, zero_point: int) -> Any:
     """a @ b as levels, for tensors with as many dimensions each."""
     check_quantized(qa, "matmul")
@@ -167,6 +173,7 @@ def matmul(qa: Any, qb: Any, scale: float, zero_point: int) -> Any:
     return rounded((a @ b).astype(np.float32) * factor, scale, zero_point, qa.dtype)
 
 
+@recorded
 def add_scalar(qa: Any, b: float) -> Any:
     """a + b: the zero point moves, and where it would be no level, the scale widens."""
     check_quantized(qa, "add_scalar")
@@ -183,6 +190,7 @@ def add_scalar(qa: Any, b: float) -> Any:
     return assemble(np.clip(levels, limits.min, limits.max).astype(qa._levels.dtype), qa.dtype, float(new), int(at))
 
 
+@recorded
 def mul_scalar(qa: Any, b: float) -> Any:
     """a b: the scale changes, and for b < 0 levels are turned around."""
     check_quantized(qa, "mul_scalar")
@@ -196,21 +204,25 @@ def mul_scalar(qa: Any, b: float) -> Any:
     return assemble(turned, qa.dtype, -b * qa._scale, both - qa._zero_point)
 
 
+@recorded
 def add_scalar_relu(qa: Any, b: float) -> Any:
     """max(a + b, 0)"""
     return ops.relu(add_scalar(qa, b))
 
 
+@recorded
 def mul_scalar_relu(qa: Any, b: float) -> Any:
     """max(a b, 0)"""
     return ops.relu(mul_scalar(qa, b))
 
 
+@recorded
 def cat(qx: Any, dim: int, scale: float | None = None, zero_point: int | None = None) -> Any:
     """The tensors one after the other in dimension `dim`, by default with the first one's scale and zero point."""
     return _joined(qx, dim, scale, zero_point, "cat")
 
 
+@recorded
 def cat_relu(qx: Any, dim: int, scale: float | None = None, zero_point: int | None = None) -> Any:
     """`cat` without what is below zero."""
     return ops.relu(_joined(qx, dim, scale, zero_point, "cat_relu"))
@@ -249,6 +261,7 @@ def of_each(qx: Any, function: Any, scale: Any, zero_point: Any, name: str) -> A
         return computed(lambda x: function(wrap(x))._array, (qx,), scale, zero_point)
 
 
+@recorded
 def relu6(qx: Any, inplace: bool = False) -> Any:
     """min(max(x, 0), 6)"""
     check_quantized(qx, "relu6")
@@ -256,16 +269,19 @@ def relu6(qx: Any, inplace: bool = False) -> Any:
     return qx.copy_(out) if inplace else out
 
 
+@recorded
 def leaky_relu(qx: Any, negative_slope: float, inplace: bool, output_scale: float, output_zero_point: int) -> Any:
     """x above zero, negative_slope x below."""
     return of_each(qx, lambda x: ops.leaky_relu(x, negative_slope), output_scale, output_zero_point, "leaky_relu")
 
 
+@recorded
 def hardswish(input: Any, output_scale: float, output_zero_point: int) -> Any:
     """x min(max(x + 3, 0), 6) / 6"""
     return of_each(input, ops.hardswish, output_scale, output_zero_point, "hardswish")
 
 
+@recorded
 def elu(
     self: Any, output_scale: float, output_zero_point: int, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0
 ) -> Any:  # fmt: skip
@@ -277,6 +293,7 @@ def elu(
     return of_each(self, function, output_scale, output_zero_point, "elu")
 
 
+@recorded
 def sigmoid(qx: Any, output_scale: float, output_zero_point: int) -> Any:
     """1 / (1 + exp(-x))"""
     return of_each(qx, ops.sigmoid, output_scale, output_zero_point, "sigmoid")
@@ -287,11 +304,13 @@ def tanh(qx: Any, output_scale: float, output_zero_point: int) -> Any:
     return of_each(qx, ops.tanh, output_scale, output_zero_point, "tanh")
 
 
+@recorded
 def softmax(qx: Any, dim: int, output_scale: float, output_zero_point: int) -> Any:
     """exp(x) / sum exp(x) over dimension `dim`."""
     return _of_values(qx, lambda x: ops.softmax(x, dim), output_scale, output_zero_point, "softmax")
 
 
+@recorded
 def prelu(qx: Any, weight: Any, output_scale: float, output_zero_point: int) -> Any:
     """x above zero, weight x below; weight has one element or one for each channel, quantized or not."""
     weight = weight.dequantize() if isinstance(weight, QuantizedTensor) else weight
@@ -301,6 +320,7 @@ def prelu(qx: Any, weight: Any, output_scale: float, output_zero_point: int) -> 
 # ---------------------------------------------------------------------------------------------- normalization
 
 
+@recorded
 def batch_norm(
     qx: Any, weight: Tensor | None, bias: Tensor | None, mean: Tensor, var: Tensor, eps: float, output_scale: Any,
     output_zero_point: Any,
@@ -312,6 +332,7 @@ def batch_norm(
     return _normalized(qx, weight, bias, mean, var, eps, output_scale, output_zero_point, False)
 
 
+@recorded
 def batch_norm_relu(
     qx: Any, weight: Tensor | None, bias: Tensor | None, mean: Tensor, var: Tensor, eps: float, output_scale: Any,
     output_zero_point: Any,
@@ -340,6 +361,7 @@ def _normalized(qx, weight, bias, mean, var, eps, scale, zero_point, is_cut) -> 
     return assemble(levels, qx.dtype, float(scale), zero_point)
 
 
+@recorded
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float, output_scale: float, output_zero_point: int
 ) -> Any:  # fmt: skip
@@ -350,6 +372,7 @@ def layer_norm(
     )  # fmt: skip
 
 
+@recorded
 def group_norm(
     qx: Any, num_groups: int, weight: Any, bias: Any, eps: float, output_scale: float, output_zero_point: int
 ) -> Any:  # fmt: skip
@@ -359,6 +382,7 @@ def group_norm(
     )
 
 
+@recorded
 def instance_norm(
     input: Any, weight: Any, bias: Any, eps: float, output_scale: float, output_zero_point: int
 ) -> Any:  # fmt: skip

@@ -30,6 +30,7 @@ from ...core.tensor.pickling import Memory, rebuild_tensor_v2
 from ...core.tensor.placeholder import NoArray, Placeholder, operator_above
 from ...core.tensor.printing import _contents, _with_suffixes
 from ...core.tensor.tensor import Tensor, type_word, wrap
+from .recorded import recorded
 
 if TYPE_CHECKING:
     from ...core.dispatch.op import Op
@@ -109,6 +110,7 @@ class QuantizedTensor(Tensor):
         """`per_tensor_affine`: one scale and one zero point for all elements."""
         return per_tensor_affine
 
+    @recorded
     def dequantize(self) -> Tensor:
         """The values as a float32 tensor: scale (level - zero_point)."""
         return wrap(self._values())
@@ -336,6 +338,7 @@ def rebuild(
 # ---------------------------------------------------------------------------------------------- from and to other tensors
 
 
+@recorded
 def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: dtypes.dtype) -> Any:
     """A float32 tensor as levels of `dtype` (qint8, quint8 or qint32): round(input / scale) + zero_point, kept in range.
 

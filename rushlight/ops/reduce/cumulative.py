@@ -14,6 +14,7 @@ from ...core.tensor.layout import finfo
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ..pointwise.building_blocks import F32, F64, SOME, conjugate, dense, widened
+from ..pointwise.checks import not_implemented
 from ..pointwise.elementary import log_add_exp
 from ..shape.concatenate import cat
 from .reduction import shifted, unless_zero
@@ -115,6 +116,11 @@ def _(g, factor, out, dim, needs):
 
 def _inplace(op):
     def method(self, dim, *, dtype=None):
+        if self._array.dtype.kind == "b" and dtype is None:  # torch sums in the type of the result
+            wrap_dim(dim, self._array.ndim)
+            if self._array.ndim and self._array.size:
+                raise not_implemented(f"{op.record.name}_out_cpu", self._array.dtype)
+            return self
         return write(op.record, self, (), (dim, dtype))
 
     method.__name__, method.__doc__ = (

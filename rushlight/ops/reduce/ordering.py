@@ -1,6 +1,6 @@
 """Sorting and what follows from it: sort, topk, kthvalue, median, mode, quantile.
 
-Sorts are stable; nan counts as the largest value.
+nan counts as the largest value. What equal elements' places are is for `equal_elements.py` to say.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
 from ..pointwise.building_blocks import F32, add_reduce, elements_along, zero_where
 from ..pointwise.checks import refuse
+from .equal_elements import expects_equal, has_equal, kth_place, sorted_places, sorts_as_torch, top_places
 from .extremum import picked, put_along, selection_rule
 from .reduction import accept_numpy
 from .std_sort import std_sort
@@ -89,13 +90,24 @@ def _order(a, dim, descending):
     return n - 1 - a[reverse].argsort(dim, "stable")[reverse]
 
 
+def _order_of_sort(a, dim, descending, stable):
+    """`_order`; unless `stable`, with the order that torch gives to equal elements."""
+    if stable or not sorts_as_torch(a, dim, descending):
+        return _order(a, dim, descending)
+    order = None if expects_equal(a, dim) else _order(a, dim, descending)
+    if order is None or has_equal(elements_along(a, np.ascontiguousarray(order), dim), dim, descending):
+        places = sorted_places(a, dim, descending)
+        order = places if places is not None else _order(a, dim, descending) if order is None else order
+    return order
+
+
 @primitive(public=False, name="sort", outputs=1, returns=named("sort", "values", "indices"))
-def _sort(input, /, dim, descending):
+def _sort(input, /, dim, descending, stable):
     d = wrap_dim(dim, input.ndim)
     if not input.ndim:
         _refuse_complex(input)
         return input.copy(), np.zeros((), I64)
-    index = np.ascontiguousarray(_order(input, d, descending))
+    index = np.ascontiguousarray(_order_of_sort(input, d, descending, stable))
     values = elements_along(input, index, d)
     if not input.flags.c_contiguous:
         return _in_order_of(values, input), _in_order_of(index, input)
@@ -135,18 +147,18 @@ def sort(input, dim=-1, descending=False, stable=None, *, out=None, axis=None):
         dim = axis
     if isinstance(dim, bool):
         raise TypeError("sort(): argument 'dim' must be int, not bool")
-    result = _sort(input, dim, descending)
+    result = _sort(input, dim, descending, bool(stable))
     if stable is not None and result[0]._edge is not None:  # torch's second form
         show_as(result[0]._edge.edges[0], "SortBackward1")
     return result if out is None else write_out("sort", (input,), result, out)
 
 
 @primitive(public=False, name="argsort", differentiable=False)
-def _argsort(input, /, dim, descending):
+def _argsort(input, /, dim, descending, stable):
     d = wrap_dim(dim, input.ndim)
     if not input.ndim:
         return np.zeros((), I64)
-    index = np.ascontiguousarray(_order(input, d, descending))
+    index = np.ascontiguousarray(_order_of_sort(input, d, descending, stable))
     return index if input.flags.c_contiguous else _in_order_of(index, input)
 
 
@@ -165,7 +177,7 @@ def argsort(input, dim=-1, descending=False, stable=False):
     >>> argsort(tensor([3.0, 1.0, 2.0]))
     tensor([1, 2, 0])
     """
-    return _argsort(input, dim, descending)
+    return _argsort(input, dim, descending, bool(stable))
 
 
 @composite(method=True, out=True)
@@ -182,7 +194,7 @@ def msort(input):
     tensor([[2, 1],
             [3, 4]])
     """
-    return _sort(input, 0, False)[0]
+    return _sort(input, 0, False, True)[0]
 
 
 # ---------------------------------------------------------------------------------------------- selection
@@ -269,6 +281,11 @@ def topk(input, /, k, dim=-1, largest=True, sorted=True):
     if not input.ndim:
         return input.copy(), np.zeros((), I64)
     index = np.ascontiguousarray(_top_order(input, k, d, largest), like=input)
+    values = elements_along(input, index, d)
+    places = top_places(input, values, d, largest, sorted)
+    if places is None:
+        return values, index
+    index = np.ascontiguousarray(places)
     return elements_along(input, index, d), index
 
 
@@ -322,7 +339,11 @@ def kthvalue(input, /, k, dim=-1, keepdim=False):
         raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
     if not 1 <= k <= input.shape[d]:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
-    return _select_ranked(input, k - 1, d, keepdim)
+    index = _ranked(input, k - 1, d)
+    index = kth_place(input, k, d) if index is None else index
+    if index is None:
+        return _select_ranked(input, k - 1, d, keepdim)
+    return picked(input, np.ascontiguousarray(index), d, keepdim)
 
 
 kthvalue.vjp(selection_rule)
@@ -548,7 +569,7 @@ def _quantile(name, input, q, dim, keepdim, interpolation, ignore_nan):
     ndim = input.ndim
     d = None if dim is None else wrap_dim(dim, ndim)
     x = input.reshape(-1) if d is None or not ndim else input.movedim(d, -1)
-    x = _sort(x, -1, False)[0]
+    x = _sort(x, -1, False, True)[0]
     r = _interpolated(x, _ranks(q, x, ignore_nan, interpolation), interpolation)
     if keepdim and ndim:
         r = r.reshape([1] * ndim + [q.numel()]) if d is None else r.unsqueeze(-2).movedim(-2, d)

@@ -524,13 +524,12 @@ def _expand(input, /, size):
     if size[lead:] == input.shape and input.flags.c_contiguous and -1 not in size:
         return np.ndarray(size, input.dtype, input, 0, (0,) * lead + input.strides)
     shape, strides = [], []
-    for i, n in enumerate(size):
-        have = input.shape[i - lead] if i >= lead else 1
+    for i in reversed(range(len(size))):  # of several that do not fit the last one is named
+        n, have = size[i], input.shape[i - lead] if i >= lead else 1
         if n == -1:
             if i < lead:
                 raise RuntimeError(
-                    f"expand({shown_type(input)}, size={list(size)}): The expanded size of the tensor (-1) isn't allowed "
-                    f"in a leading, non-existing dimension {i}"
+                    f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {i}"
                 )
             n = have
         if have not in (1, n):
@@ -538,8 +537,8 @@ def _expand(input, /, size):
                 f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension "
                 f"{i}.  Target sizes: {list(size)}.  Tensor sizes: {list(input.shape)}"
             )
-        shape.append(n)
-        strides.append(input.strides[i - lead] if i >= lead and have == n else 0)
+        shape.insert(0, n)
+        strides.insert(0, input.strides[i - lead] if i >= lead and have == n else 0)
     if input.flags.c_contiguous:
         return np.ndarray(shape, input.dtype, input, 0, strides)  # a tenth of as_strided's time
     return _stride(input, shape, strides)

@@ -19,11 +19,13 @@ from .ir.code import Constants, code_of_graph
 from .ir.graph import Graph
 from .ir.inlining import inlined
 from .ir.interpreter import Interpreter
+from .ir.packed import class_of_packed
 from .ir.printing import GraphView
 from .recording.tracer import current
 from .scripting import ScriptModule
 
 __all__ = [
+    "TABLES",
     "Program",
     "RecursiveScriptModule",
     "ScriptFunction",
@@ -199,6 +201,12 @@ class RecursiveScriptModule(ScriptModule):
     def extra_repr(self) -> str:
         return f"original_name={self.original_name}"
 
+    def _set_attribute(self, name: str, value: Any) -> None:
+        """Set what a program sets: none of the tables that a module has."""
+        if name in TABLES or name != "training" and name not in self.__dict__ and hasattr(type(self), name):
+            raise RuntimeError(f"attribute '{name}' of {self.original_name} cannot be set by a program")
+        setattr(self, name, value)
+
     def _run_method(self, name: str, arguments: tuple) -> Any:
         return self._methods[name].run((self, *arguments))
 
@@ -263,6 +271,9 @@ class RecursiveScriptModule(ScriptModule):
         return [method.graph for m in modules for method in m._methods.values()]
 
 
+TABLES = frozenset(RecursiveScriptModule("").__dict__) - {"training"}  # what a file may not set: hooks, tables, methods
+
+
 class TracedModule(RecursiveScriptModule):
     """A module inside a trace."""
 
@@ -295,6 +306,10 @@ def mirrored(root: Module, names: Any, methods: dict[int, dict[str, Program]]) -
             program.register_parameter(name, parameter)
         for name, buffer in module._buffers.items():
             program.register_buffer(name, buffer, persistent=name not in module._non_persistent_buffers_set)
+        for name, value in vars(module).items():
+            if class_of_packed(value):
+                program.__dict__[name] = value
+                program._plain_names.append(name)
         for name, child in module._modules.items():
             program._modules[name] = None if child is None else make(child, TracedModule)
         return program

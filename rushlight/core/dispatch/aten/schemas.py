@@ -13,7 +13,7 @@ from ...tensor.tensor import Tensor
 
 __all__ = ["Parameter", "Schema", "overloads", "parse"]
 
-_LINE = re.compile(r"(\w+)(?:\.(\w+))?\((.*)\) -> (.*)")
+_LINE = re.compile(r"((?:\w+::)?\w+)(?:\.(\w+))?\((.*)\) -> (.*)")
 _PARAMETER = re.compile(r"(?P<type>\S+) (?P<name>\w+)(?:=(?P<default>.*))?")
 
 

@@ -10,6 +10,7 @@ from ....core.tensor.tensor import Tensor
 from ....ops import quantized
 from ....ops.quantized import functions
 from ..products import PackedLinear, linear_dynamic
+from .embedding import PackedEmbedding
 from .products import PackedConv, conv, linear
 
 __all__ = ["OPERATORS"]
@@ -24,7 +25,38 @@ def _linear_relu(X: Any, W_prepack: Any, Y_scale_i: float, Y_zero_point_i: int) 
 
 
 def _linear_dynamic(X: Any, W_prepack: Any, reduce_range: bool = False) -> Any:
-    return linear_dynamic(X, W_prepack)
+    return linear_dynamic(X, W_prepack, reduce_range)
+
+
+def _linear_relu_dynamic(X: Any, W_prepack: Any, reduce_range: bool = False) -> Any:
+    return linear_dynamic(X, W_prepack, reduce_range).relu()
+
+
+def _linear_prepack(W: Any, B: Any = None) -> Any:
+    return PackedLinear(W, B)
+
+
+def _embedding(weight: Any, indices: Any, pruned_weights: bool = False) -> Any:
+    _refuse_pruned(pruned_weights)
+    return weight.look_up(indices)
+
+
+def _embedding_bag(
+    weight: Any, indices: Any, offsets: Any = None, scale_grad_by_freq: bool = False, mode: int = 0,
+    pruned_weights: bool = False, per_sample_weights: Any = None, compressed_indices_mapping: Any = None,
+    include_last_offset: bool = False,
+) -> Any:  # fmt: skip
+    _refuse_pruned(pruned_weights or compressed_indices_mapping is not None)
+    return weight.sums(indices, offsets, per_sample_weights, include_last_offset)
+
+
+def _refuse_pruned(is_pruned: bool) -> None:
+    if is_pruned:
+        raise NotImplementedError("embeddings with pruned weights are not implemented")
+
+
+def _no_float16(*args: Any) -> Any:
+    raise NotImplementedError("dynamic quantization to float16 is not implemented, only to qint8")
 
 
 def _conv(qx: Any, packed_weight: Any, output_scale: float, output_zero_point: int) -> Any:
@@ -36,15 +68,25 @@ def _conv_relu(qx: Any, packed_weight: Any, output_scale: float, output_zero_poi
 
 
 def _conv_prepack(
-    weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, *, dims: int
+    weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, *, dims: int, output_padding: Any = None
 ) -> Any:  # fmt: skip
     if weight.dim() != dims + 2:
         raise RuntimeError(f"Weights are expected to have {dims + 2} dimensions")
-    return PackedConv(weight, bias, stride, padding, dilation, groups)
+    return PackedConv(weight, bias, stride, padding, dilation, groups, output_padding)
+
+
+def _transposed_prepack(
+    weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, dilation: Any, groups: int, *, dims: int
+) -> Any:  # fmt: skip
+    return _conv_prepack(weight, bias, stride, padding, dilation, groups, dims=dims, output_padding=output_padding)
 
 
 def _unpack(packed: Any) -> Any:
     return packed.unpack()
+
+
+def _unpack_1d(packed: Any) -> Any:
+    return packed.in_one_dimension().unpack()
 
 
 def _with_scalar(pair: Any, scalar: Any) -> Any:
@@ -81,12 +123,22 @@ OPERATORS: dict[str, Any] = {
     "linear": _linear,
     "linear_relu": _linear_relu,
     "linear_dynamic": _linear_dynamic,
-    "linear_prepack": PackedLinear,
+    "linear_relu_dynamic": _linear_relu_dynamic,
+    **dict.fromkeys(
+        ("linear_prepack_fp16", "linear_unpack_fp16", "linear_dynamic_fp16", "linear_relu_dynamic_fp16"), _no_float16
+    ),
+    "linear_prepack": _linear_prepack,
     "linear_unpack": _unpack,
+    "embedding_byte": _embedding,
+    "embedding_bag_byte": _embedding_bag,
+    "embedding_bag_prepack": PackedEmbedding,
+    "embedding_bag_unpack": _unpack,
     **{f"conv{n}d": _conv for n in (1, 2, 3)},
     **{f"conv{n}d_relu": _conv_relu for n in (1, 2, 3)},
     **{f"conv{n}d_prepack": partial(_conv_prepack, dims=n) for n in (1, 2, 3)},
-    **{f"conv{n}d_unpack": _unpack for n in (1, 2, 3)},
+    **{f"conv_transpose{n}d": _conv for n in (1, 2, 3)},
+    **{f"conv_transpose{n}d_prepack": partial(_transposed_prepack, dims=n) for n in (1, 2, 3)},
+    **{f"conv{kind}{n}d_unpack": _unpack if n > 1 else _unpack_1d for n in (1, 2, 3) for kind in ("", "_transpose")},
 }  # fmt: skip
 
 operators_of_levels.register(OPERATORS)

@@ -22,6 +22,7 @@ from ....core.tensor.tensor import Tensor, type_word, wrap
 from ....ops.quantized import engine
 from ....ops.quantized.channels import ChannelQuantizedTensor
 from ....ops.quantized.functions import check_quantized
+from ....ops.quantized.recorded import program_tracer
 from ....ops.quantized.tensor import QuantizedTensor, assemble
 from ... import functional as F
 from ..products import PackedLinear
@@ -49,6 +50,24 @@ class PackedConv:
     def unpack(self) -> tuple[Any, Tensor | None]:
         """(weight, bias)."""
         return self.weight, self.bias
+
+    def in_two_dimensions(self) -> PackedConv:
+        """The same convolution with a height of 1, as torch packs those of one dimension."""
+        if len(self.stride) != 1:
+            return self
+        around = None if self.output_padding is None else (0, *self.output_padding)
+        moves = (1, *self.stride), (0, *self.padding), (1, *self.dilation)
+        return PackedConv(
+            self.weight._like(np.expand_dims(self.weight._levels, 2)), self.bias, *moves, self.groups, around
+        )
+
+    def in_one_dimension(self) -> PackedConv:
+        """The same convolution without its height of 1."""
+        if len(self.stride) != 2 or self.weight.size(2) != 1:
+            return self
+        around = None if self.output_padding is None else self.output_padding[1:]
+        moves = self.stride[1:], self.padding[1:], self.dilation[1:]
+        return PackedConv(self.weight._like(np.squeeze(self.weight._levels, 2)), self.bias, *moves, self.groups, around)
 
     def centered(self) -> np.ndarray:
         """Levels less their zero points, float32."""
@@ -116,6 +135,11 @@ def linear(input: Any, packed: PackedLinear, scale: float, zero_point: int, is_c
 
     Shape: input (*, in_features) -> (*, out_features)
     """
+    tracer = program_tracer()
+    if tracer is not None:
+        return tracer.operator(
+            "quantized::linear_relu" if is_cut else "quantized::linear", input, packed, scale, zero_point
+        )
     _check(input, "quantized::linear")
     rows, columns = packed.weight._levels.shape
     if input.size(-1) != columns:
@@ -153,7 +177,14 @@ def conv(input: Any, packed: PackedConv, scale: float, zero_point: int, is_cut: 
 
     Shape: input (N, C, *) -> (N, K, *)
     """
+    kind = "_transpose" if packed.output_padding is not None else ""
+    name = f"quantized::conv{kind}{input.dim() - 2}d{'_relu' if is_cut else ''}"
+    tracer = program_tracer()
+    if tracer is not None:
+        return tracer.operator(name, input, packed, scale, zero_point)
     _check(input, "quantized::conv")
+    if input.dim() == 3:
+        packed = packed.in_one_dimension()
     w = packed.centered()
     x = input._levels.astype(np.float32) - np.float32(input._zero_point)
     is_transposed = packed.output_padding is not None

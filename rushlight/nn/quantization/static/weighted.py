@@ -243,12 +243,16 @@ class _Conv(Module):
         """The bias (out_channels,), or None."""
         return self._packed_params.bias
 
+    @property
+    def _around(self) -> list[int]:
+        """What `F.pad` takes for a border that is not zeros."""
+        return [p for pad in reversed(self.padding) for p in (pad, pad)]
+
     def forward(self, input: Any) -> Any:
         if input.dim() != self._DIMS + 2:
             raise ValueError(f"Input shape must be `({', '.join('NCDHW'[:2] + _SPACE[self._DIMS])})`!")
         if self.padding_mode != "zeros":
-            around = [p for pad in reversed(self.padding) for p in (pad, pad)]
-            input = F.pad(input, around, mode=self.padding_mode)
+            input = F.pad(input, self._around, mode=self.padding_mode)
         return conv(input, self._packed_params, self.scale, self.zero_point, self._cuts)
 
     @classmethod

@@ -70,6 +70,7 @@ from .qconfig import (
     default_quint8_weight_qconfig,
     default_reuse_input_qconfig,
     default_weight_only_qconfig,
+    float_qparams_weight_only_qconfig,
     get_default_qat_qconfig,
     get_default_qconfig,
 )
@@ -166,6 +167,7 @@ __all__ = [
     "disable_observer",
     "enable_fake_quant",
     "enable_observer",
+    "float_qparams_weight_only_qconfig",
     "fuse_conv_bn",
     "fuse_conv_bn_relu",
     "fuse_convtranspose_bn",

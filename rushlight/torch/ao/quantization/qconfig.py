@@ -13,6 +13,7 @@ from rushlight.nn.quantization.prepare import (
     default_qat_qconfig_v2,
     default_qconfig,
     default_weight_only_qconfig,
+    float_qparams_weight_only_qconfig,
     get_default_qat_qconfig,
     get_default_qconfig,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "default_quint8_weight_qconfig",
     "default_reuse_input_qconfig",
     "default_weight_only_qconfig",
+    "float_qparams_weight_only_qconfig",
     "get_default_qat_qconfig",
     "get_default_qconfig",
 ]

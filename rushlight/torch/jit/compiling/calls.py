@@ -11,6 +11,8 @@ from ..files.matching import match, types_of_returns
 from ..ir.graph import FLOAT, INT, Graph, Node, Type, Value, list_of
 from ..ir.plain_operators import ON_ANYTHING, plain
 from ..ir.running import runner
+from ..ir.schemas import kind_of, overloads
+from ..ir.schemas import named as overload
 from .known import PLAIN_TYPES, Method, Object, Parts, Source, Static
 from .statements import Statements
 
@@ -24,6 +26,7 @@ _BUILTIN = frozenset((
     "pixel_shuffle", "pixel_unshuffle", "prelu", "one_hot", "pairwise_distance", "scaled_dot_product_attention", "pdist",
     "channel_shuffle", "celu_", "elu_", "hardtanh_", "leaky_relu_", "relu_", "rrelu_", "selu_", "threshold_",
 ))  # fmt: skip
+_IMPLICIT = {"float": ("FloatImplicit", FLOAT), "int": ("IntImplicit", INT)}
 _RENAMED = {"logsigmoid": "log_sigmoid"}
 
 
@@ -108,6 +111,9 @@ class Calls(Statements):
             return self._call_function(graph, qualified, args, named, e)
         if self.program.is_scripting_question(f):
             return Static(name != "is_tracing")
+        of_levels = self.program.operator_of_levels(f)
+        if of_levels is not None:
+            return self._call_aten(of_levels, args, named, e)
         if self.program.is_operator(f):
             return self._call_aten(_RENAMED.get(name, name), args, named, e)
         if name in _BUILTIN and self.program.is_functional(f):
@@ -222,6 +228,9 @@ class Calls(Statements):
             name, values, named
         )
         if matched is None:
+            values = self._with_tensors_as_numbers(name, values, named)
+            matched = match(name, [v.type for v in values], {k: v.type for k, v in named.items()})
+        if matched is None:
             given = ", ".join([str(t) for t in kinds] + [f"{k}={v.type}" for k, v in named.items()])
             raise self.refuse(e, f"aten::{name}({given})")
         if len(matched) == 3:
@@ -241,6 +250,23 @@ class Calls(Statements):
                 return *found, [*values[:first], joined]
         return None
 
+    def _with_tensors_as_numbers(self, name: str, values: list[Value], named: dict[str, Value]) -> list[Value]:
+        """The arguments with numbers for the tensors that are given where the operator takes a float or an int."""
+        for schema in overloads(name):
+            kinds = [p.type.rstrip("?") for p in schema.parameters if not p.keyword]
+            pairs = list(zip(values, kinds, strict=False))
+            operators = [_IMPLICIT.get(kind) if v.type.kind == "Tensor" else None for v, kind in pairs]
+            types = [v.type if o is None else o[1] for (v, _), o in zip(pairs, operators, strict=True)]
+            if len(types) < len(values) or match(name, types, {k: v.type for k, v in named.items()}) is None:
+                continue
+            return [v if o is None else self._as_number(v, *o) for v, o in zip(values, operators, strict=True)]
+        return values
+
+    def _as_number(self, value: Value, operator: str, kind: Type) -> Value:
+        result = Value(kind)
+        self.block.nodes.append(Node(f"aten::{operator}", [value], [result], schema=overload(operator)))
+        return result
+
     def _call_schema(
         self, schema: Any, defaults: dict, values: list[Value], named: dict[str, Value], e: ast.AST
     ) -> Any:
@@ -254,7 +280,7 @@ class Calls(Statements):
                 at[p.name] = self.node("prim::ListConstruct", [v] * int(size or 1), list_of(INT))
         inputs = [at[p.name] if p.name in at else self._default(*defaults[p.name]) for p in schema.parameters]
         results = [Value(kind) for kind in types_of_returns(schema, [v.type for v in inputs])]
-        node = Node(f"aten::{schema.name}", inputs, results, schema=schema, place=self.place(e))
+        node = Node(kind_of(schema), inputs, results, schema=schema, place=self.place(e))
         self.block.nodes.append(node)
         return results[0] if len(results) == 1 else Parts(list(results))
 

@@ -43,6 +43,7 @@ class Compiler(Expressions):
                 hint = source.hints.get(p.arg)
                 kind = TENSOR if hint is None else type_of_hint(hint, source.scope, f"argument '{p.arg}'")
                 self.names[p.arg] = value = Value(kind, p.arg)
+                self.graph.names.take(value, p.arg)
                 length = length_of(hint, source.scope)
                 if length:
                     self.graph.lengths[value] = length
@@ -108,6 +109,7 @@ class Compiler(Expressions):
         if isinstance(target, ast.Name):
             if isinstance(value, Value) and not value.hint and not self._is_input(value):
                 value.hint = target.id
+                self.graph.names.take(value, target.id)
             if isinstance(value, (Static, Parts)) and not self._stays(value):
                 value = self.as_value(value)
                 value.hint = value.hint or target.id

@@ -13,11 +13,14 @@ from ....core.tensor.layout import layout, memory_format
 from ....core.tensor.tensor import Tensor
 from ..ir.graph import BOOL, DEVICE, INT, NONE, STRING, TENSOR, Node, Type, Value, list_of
 from ..ir.literals import code_of
+from ..ir.packed import class_of_packed
 from ..ir.plain_operators import TENSOR_OF
 from .calls import Calls
 from .known import CONSTANTS, OPERATORS, PLAIN_TYPES, PYTHONS, Method, Object, Parts, Static, folded
 
 __all__ = ["Expressions"]
+
+_OF_TENSORS = {"dtype": INT, "device": DEVICE, "requires_grad": BOOL, "is_quantized": BOOL, "data": TENSOR}
 
 
 class Expressions(Calls):
@@ -69,7 +72,10 @@ class Expressions(Calls):
 
     def _name(self, e: ast.Name) -> Any:
         if e.id in self.names:
-            return self.names[e.id]
+            found = self.names[e.id]
+            if found in self.graph.names.of:
+                self.graph.names.take(Value(NONE), e.id)  # torch's node that reads a variable takes its name, and goes
+            return found
         try:
             return Static(self.source.scope(e.id))
         except AttributeError:
@@ -90,8 +96,8 @@ class Expressions(Calls):
         place = self.place(e)
         if e.attr == "shape":
             return self.call_operator("size", [value], {}, e)
-        if e.attr in ("dtype", "device", "requires_grad", "data"):
-            kind = {"dtype": INT, "device": DEVICE, "requires_grad": BOOL, "data": TENSOR}[e.attr]
+        if e.attr in _OF_TENSORS:
+            kind = _OF_TENSORS[e.attr]
             return self.node(f"prim::{e.attr}", [value], kind, place)
         if e.attr == "ndim":
             return self.call_operator("dim", [value], {}, e)
@@ -115,6 +121,9 @@ class Expressions(Calls):
         if name == "training":
             return self._read(owner, name, BOOL, e)
         found = getattr(module, name)
+        packed = class_of_packed(found)
+        if packed is not None:
+            return self._read(owner, name, Type("Class", detail=packed), e)
         if isinstance(found, MethodType) or self.program.has_method(module, name):
             return Method(owner, name)
         if self.program.is_constant(module, name) or callable(found) or not isinstance(found, (*CONSTANTS, Tensor)):
@@ -319,7 +328,7 @@ class Expressions(Calls):
         indices = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
         tensors: dict[int, Value] = {}
         dim, backwards = 0, False
-        for i, index in enumerate(indices):
+        for i, index in enumerate(map(_as_slice, indices)):
             if isinstance(index, ast.Slice):
                 value = self._slice(value, dim, index, e)
                 dim += 1
@@ -362,3 +371,12 @@ class Expressions(Calls):
         given = [self.constant(None, NONE) if b is None else b for b in bounds[:2]]
         step = self.constant(1) if bounds[2] is None else bounds[2]
         return self.call_operator("slice", [value, self.constant(dim), *given, step], {}, e)
+
+
+def _as_slice(index: ast.expr) -> ast.expr:
+    """`slice(None, 2, None)`, as generated code writes it, as `:2`."""
+    if not isinstance(index, ast.Call) or not isinstance(index.func, ast.Name) or index.func.id != "slice":
+        return index
+    bounds = [None if isinstance(b, ast.Constant) and b.value is None else b for b in index.args]
+    bounds = [None, *bounds] if len(bounds) == 1 else bounds
+    return ast.Slice(*bounds, *[None] * (3 - len(bounds)))

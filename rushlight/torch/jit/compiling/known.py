@@ -69,8 +69,11 @@ class Operators:
         def __init__(self, name: str):
             self.__name__ = name
 
+    def __init__(self, space: str = ""):
+        self._space = space
+
     def __getattr__(self, name: str) -> Operators.Named:
-        return Operators.Named(name)
+        return Operators.Named(self._space + name)
 
 
 def default_scope() -> dict[str, Any]:

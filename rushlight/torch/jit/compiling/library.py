@@ -12,6 +12,7 @@ from typing import Any
 
 from ....core.tensor.tensor import Tensor
 from .known import Operators, Source, default_scope
+from .quantized_library import conv_method, is_quantized, quantized_method
 
 __all__ = ["function_source", "method_source"]
 
@@ -279,7 +280,13 @@ def _source(tree: ast.FunctionDef, functional: Any) -> Source:
     given = tree.args.defaults
     names = [a.arg for a in tree.args.args]
     defaults = dict(zip(names[len(names) - len(given) :], map(ast.literal_eval, given), strict=True))
-    scope = {"torch": Operators(), "F": functional, "Tensor": Tensor, "_reduction": "_reduction"} | default_scope()
+    scope = {
+        "torch": Operators(),
+        "quantized": Operators("quantized::"),
+        "F": functional,
+        "Tensor": Tensor,
+        "_reduction": "_reduction",
+    } | default_scope()
     return Source(tree, scope.__getitem__, hints, defaults, "nn", 0, 0)
 
 
@@ -292,6 +299,11 @@ def function_source(name: str, functional: Any) -> Source | None:
 def method_source(module: Any, name: str, functional: Any) -> Source | None:
     """The source of a method of one of the modules of `nn`, None where it is not here."""
     for kind in type(module).__mro__:
+        if is_quantized(kind):
+            if name not in vars(kind):
+                continue
+            tree = conv_method(module) if kind.__name__ == "_Conv" else quantized_method(kind, name)
+            return None if tree is None else _source(tree, functional)
         tree = _trees()[1].get(kind.__name__, {}).get(name)
         if tree is not None and ".nn." in kind.__module__:
             return _source(tree, functional)

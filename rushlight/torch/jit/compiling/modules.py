@@ -22,6 +22,7 @@ from ..containers import ScriptDict, ScriptList
 from ..ir.class_names import ClassNames, qualified_name
 from ..ir.code import Constants, code_of_graph
 from ..ir.graph import Graph
+from ..ir.packed import class_of_packed
 from ..ir.printing import GraphView
 from ..programs import Program, RecursiveScriptModule, ScriptFunction
 from ..recording.tracer import current
@@ -136,9 +137,13 @@ class ScriptedModule(RecursiveScriptModule):
 
     def _plain_attributes(self) -> dict[str, Any]:
         constants, inner = self.__dict__.get("_programs") or Programs(), self.__dict__["_own_names"]
-        found = {n: self.__dict__[n] for n in inner if n in self.__dict__ and not constants.is_constant(self, n)}
+        found = {n: self.__dict__[n] for n in inner if n in self.__dict__}
         kinds = (bool, int, float, str)
-        return {n: v for n, v in found.items() if isinstance(v, kinds)}
+        return {
+            n: v
+            for n, v in found.items()
+            if class_of_packed(v) or isinstance(v, kinds) and not constants.is_constant(self, n)
+        }
 
 
 def _method_with_graph(f: Any) -> Any:

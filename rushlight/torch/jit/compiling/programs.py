@@ -15,6 +15,7 @@ from ..programs import Program
 from .compiler import Compiler
 from .known import Operators, source_of
 from .library import function_source, method_source
+from .quantized_library import operator_of_levels
 
 __all__ = ["Programs"]
 
@@ -89,6 +90,10 @@ class Programs:
             return True
         name = getattr(f, "__name__", "")
         return OPS.get(name) is f or any(getattr(space, name, None) is f for space in NAMESPACES.values())
+
+    def operator_of_levels(self, f: Any) -> str | None:
+        """The name of an operator of quantized tensors, None for all else."""
+        return operator_of_levels(f)
 
     def is_scripting_question(self, f: Any) -> bool:
         """Whether a function is `torch.jit.is_scripting` or `is_tracing`."""

@@ -27,11 +27,12 @@ class ClassName:
 
 
 class SavedObject:
-    """A module in the pickle. name: of its class; attributes: what it holds."""
+    """A module in the pickle. name: of its class; attributes: what it holds; state: what its `__setstate__` takes instead."""
 
     def __init__(self, name: str):
         self.name = name
         self.attributes: dict[str, Any] = {}
+        self.state: tuple | None = None
 
 
 _LISTS = ("build_boollist", "build_doublelist", "build_intlist", "build_tensorlist")
@@ -58,6 +59,9 @@ class ObjectUnpickler(SafeUnpickler):
             self._push(SavedObject(kind.name))
         elif opcode == pickle.BUILD and type(self._stack[-2]) is SavedObject:
             state = self._stack.pop()
+            if type(state) is tuple:
+                self._stack[-1].state = state
+                return
             if type(state) is not dict or not all(type(name) is str for name in state):
                 raise pickle.UnpicklingError(
                     f"the attributes of a module must be a dict by names, not {type(state).__name__}"

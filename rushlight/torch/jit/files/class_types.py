@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ir.graph import Type
+from ..ir.packed import RETURNS, is_packed_class
 
 __all__ = ["Classes", "type_of_annotation"]
 
@@ -88,8 +89,12 @@ class Classes:
 
     def attribute(self, owner: Type, name: str) -> Type | None:
         """The type of an attribute, None where there is none."""
-        return self.of(owner.detail).attributes.get(name) if owner.kind == "Class" else None
+        if owner.kind != "Class" or is_packed_class(owner.detail):
+            return None
+        return self.of(owner.detail).attributes.get(name)
 
     def returned(self, owner: Type, name: str) -> Type | None:
         """The type of what a method returns, None where there is none."""
-        return self.of(owner.detail).returns.get(name) if owner.kind == "Class" else None
+        if owner.kind != "Class":
+            return None
+        return RETURNS.get(name) if is_packed_class(owner.detail) else self.of(owner.detail).returns.get(name)

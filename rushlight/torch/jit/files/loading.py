@@ -10,7 +10,8 @@ from ....core.tensor.tensor import Tensor
 from ....nn.parameter import Parameter
 from ....serialization.storages import location_restorer
 from ..ir.graph import Type
-from ..programs import Program, RecursiveScriptModule
+from ..ir.packed import is_packed_class, packed_of
+from ..programs import TABLES, Program, RecursiveScriptModule
 from .archive import Archive, SavedObject
 from .class_types import Classes
 from .source import read_method
@@ -62,16 +63,22 @@ class _Loader:
             raise RuntimeError("torch.jit.load: a constant of the archive is no tensor, which is not implemented")
         self._archive = archive
         self._classes = Classes(archive.class_of, self._function)
-        self._made: dict[int, RecursiveScriptModule] = {}
+        self._made: dict[int, Any] = {}
         self._methods: dict[str, dict[str, Program]] = {}
 
-    def module(self, saved: SavedObject) -> RecursiveScriptModule:
-        """The module for an object of the pickle; the same for the same."""
+    def module(self, saved: SavedObject) -> Any:
+        """The module, or packed weight, for an object of the pickle; the same for the same."""
         if id(saved) in self._made:
             return self._made[id(saved)]
+        if is_packed_class(saved.name):
+            made = self._made[id(saved)] = packed_of(saved.name, saved.state)
+            return made
         made = self._made[id(saved)] = RecursiveScriptModule(saved.name)
         made._methods.update(self._methods_of(saved.name))
         kind = self._classes.of(saved.name)
+        if saved.state is not None:
+            self._set_state(made, kind, saved.state)
+            return made
         for name in kind.attributes:
             if name not in saved.attributes:
                 raise RuntimeError(
@@ -80,19 +87,29 @@ class _Loader:
             self._set(made, kind, name, saved.attributes[name])
         return made
 
+    @staticmethod
+    def _set_state(made: RecursiveScriptModule, kind: Any, state: tuple) -> None:
+        """Let the module's own `__setstate__` restore it, as quantized convolutions are."""
+        if "__setstate__" not in made._methods:
+            raise RuntimeError(f"torch.jit.load: {made._class_name} has a state but no __setstate__; it is corrupted")
+        made._run_method("__setstate__", (state,))
+        made._plain_names.extend(n for n in kind.attributes if n in made.__dict__ and n not in TABLES)
+
     def _function(self, name: str) -> Program:
         return Program(read_method(self._archive.function_of(name), self._classes, None, self._constants))
 
     def _set(self, made: RecursiveScriptModule, kind: Any, name: str, value: Any) -> None:
         if isinstance(value, SavedObject):
-            made._modules[name] = self.module(value)
+            value = self.module(value)
+        if isinstance(value, RecursiveScriptModule):
+            made._modules[name] = value
         elif isinstance(value, Tensor) and name in kind.parameters:
             made._parameters[name] = Parameter(value.detach(), requires_grad=value.requires_grad)
         elif isinstance(value, Tensor) and name in kind.buffers:
             made._buffers[name] = value
         elif name == "training" and isinstance(value, bool):
             made.training = value
-        elif name not in _OWN:
+        elif name not in TABLES:
             made.__dict__[name] = value
             made._plain_names.append(name)
 
@@ -105,6 +122,3 @@ class _Loader:
                 for n, f in sources.items()
             }
         return self._methods[name]
-
-
-_OWN = frozenset(RecursiveScriptModule("").__dict__)  # what a file may not set: hooks, tables, methods

@@ -57,6 +57,8 @@ def _takes(p: Parameter, given: Type | None) -> bool:
         return p.type.endswith("?") and _takes(p, given.parts[0])
     kind = p.type.rstrip("?")
     if not is_list(kind):
+        if given.kind == "Class":
+            return given.detail.endswith(f".{kind}")
         return given.kind in _FITS.get(kind, ()) or kind == "t" or kind == "Dict" and given.kind == "Dict"
     element = element_of(kind)
     if given.kind != "List":
@@ -78,6 +80,10 @@ def types_of_returns(schema: Schema, given: list[Type]) -> list[Type]:
             found.append(list_of(_RETURNS[kind[:-2]]))
         elif kind == "t":
             found.append(given[0].parts[-1])
+        elif kind.startswith("quantized."):
+            found.append(Type("Class", detail=f"__torch__.torch.classes.{kind}"))
+        elif kind.endswith("?"):
+            found.append(Type("Optional", (_RETURNS[kind[:-1]],)))
         else:
             found.append(_RETURNS[kind])
     return found

@@ -14,10 +14,12 @@ from typing import Any
 
 from ....core.tensor.tensor import Tensor
 from ....nn.modules.module import Module
+from ....ops.quantized.tensor import QuantizedTensor
 from ....serialization.atomic import atomic_write
 from ....serialization.pickler import SavedStorages, pickler_class, write_global
 from ....serialization.zip_format import ZipWriter, archive_name_of
 from ..ir.code import Constants, code_of_graph, literal
+from ..ir.packed import class_of_packed, state_of_packed
 
 __all__ = ["archive_records", "save", "save_to_buffer", "write"]
 
@@ -67,7 +69,9 @@ def archive_records(m: Any, extra: dict[str, Any]) -> list[tuple[str, Any]]:
     """The records of an archive, all made before the first is written."""
     constants = Constants()
     sources = _sources(m, constants)
-    data, memories = _pickled(_Object(m, {}) if _is_function(m) else _object(m, {}, {}))
+    data, memories = _pickled(
+        _Object("__torch__.PlaceholderModule", {"training": True}) if _is_function(m) else _object(m, {}, {})
+    )
     kept, constant_memories = _pickled(tuple(constants.tensors))
     records: list[tuple[str, Any]] = []
     for name, content in extra.items():
@@ -170,7 +174,7 @@ def _attributes(module: Any) -> dict[str, tuple[str, Any]]:
         found |= {name: ("Tensor", t) for name, t in tensors.items() if t is not None}
     found["training"] = ("bool", module.training)
     for name, value in module._plain_attributes().items():
-        kind = "Tensor" if isinstance(value, Tensor) else "NoneType" if value is None else _TYPES.get(type(value))
+        kind = _type_of(value)
         if kind is None:
             raise RuntimeError(
                 f"attribute '{name}' of {module.original_name} cannot be saved: it is of type {type(value).__name__}"
@@ -180,6 +184,26 @@ def _attributes(module: Any) -> dict[str, tuple[str, Any]]:
         if hasattr(child, "_class_name"):
             found[name] = (child._class_name, child)
     return found
+
+
+def _type_of(value: Any) -> str | None:
+    """The type of an attribute in the source, None for what no file has."""
+    if isinstance(value, tuple):
+        return _container("Tuple", [_type_of(part) for part in value])
+    if isinstance(value, list):
+        return _container("List", sorted({str(_type_of(part)) for part in value}), 1)
+    if isinstance(value, dict):
+        kinds = {(str(_type_of(k)), str(_type_of(v))) for k, v in value.items()}
+        return _container("Dict", [*min(kinds, default=())], 2) if len(kinds) == 1 else None
+    named = "Tensor" if isinstance(value, Tensor) else "NoneType" if value is None else _TYPES.get(type(value))
+    return named or class_of_packed(value)
+
+
+def _container(kind: str, parts: list[Any], count: int = 0) -> str | None:
+    """The type of a container of such parts, None where they have no type or not as many as there have to be."""
+    if not parts or None in parts or "None" in parts or count and len(parts) != count:
+        return None
+    return f"{kind}[{', '.join(parts)}]"
 
 
 def _check_exportable(graph: Any) -> None:
@@ -198,24 +222,51 @@ def _check_exportable(graph: Any) -> None:
 
 
 class _Object:
-    """A module in a pickle: the class that the source declares, and its attributes."""
+    """A module in a pickle: the class that the source declares, and its attributes or what its `__setstate__` takes."""
 
-    def __init__(self, module: Any, attributes: dict[str, Any]):
-        is_function = _is_function(module)
-        self.name = "__torch__.PlaceholderModule" if is_function else module._class_name
-        self.attributes: dict[str, Any] = {"training": True} if is_function else attributes
+    def __init__(self, name: str, state: Any):
+        self.name, self.state = name, state
+
+
+class _Typed:
+    """A list or dict in a pickle whose type torch's reader is told."""
+
+    def __init__(self, value: Any, kind: str):
+        self.value, self.kind = value, kind
 
 
 def _object(module: Any, seen: dict[int, _Object], tensors: dict[int, Tensor]) -> _Object:
     if id(module) not in seen:
-        made = seen[id(module)] = _Object(module, {})
+        made = seen[id(module)] = _Object(module._class_name, {})
+        if "__getstate__" in module._methods:
+            made.state = _kept(module._run_method("__getstate__", ()), tensors)
+            return made
         for name, (_, value) in _attributes(module).items():
             if isinstance(value, Module):
                 value = _object(value, seen, tensors)  # type: ignore[arg-type]
-            elif isinstance(value, Tensor):
-                value = tensors.setdefault(id(value), _plain(value))
-            made.attributes[name] = value
+            made.state[name] = _kept(value, tensors)
     return seen[id(module)]
+
+
+def _kept(value: Any, tensors: dict[int, Tensor]) -> Any:
+    """A value as the pickle has it: tensors of the base class, packed weights as objects."""
+    if isinstance(value, QuantizedTensor):
+        return value
+    if isinstance(value, Tensor):
+        return tensors.setdefault(id(value), _plain(value))
+    if isinstance(value, tuple):
+        return tuple(_kept(part, tensors) for part in value)
+    if isinstance(value, (list, dict)):
+        kept = [_kept(v, tensors) for v in value] if isinstance(value, list) else {k: _kept(v, tensors) for k, v in value.items()}  # fmt: skip
+        return _Typed(kept, str(_type_of(value)))
+    name = class_of_packed(value)
+    if name is None:
+        return value
+    state = tuple(_Typed(part, kind) if isinstance(part, list) else part for part, kind in zip(state_of_packed(value), _KINDS, strict=False))  # fmt: skip
+    return _Object(name, state)
+
+
+_KINDS = ("str", "List[Tensor]", "List[Optional[Tensor]]")  # of the state of a packed convolution
 
 
 def _plain(t: Tensor) -> Tensor:
@@ -226,9 +277,16 @@ def _plain(t: Tensor) -> Tensor:
 def _save_object(pickler: Any, obj: _Object) -> None:
     write_global(pickler, _ClassOf(obj.name), *obj.name.rsplit(".", 1))
     pickler.write(pickle.EMPTY_TUPLE + pickle.NEWOBJ)
-    pickler.save(obj.attributes)
+    pickler.save(obj.state)
     pickler.write(pickle.BUILD)
     pickler.memoize(obj)  # now only: torch makes the object at BUILD
+
+
+def _save_typed(pickler: Any, obj: _Typed) -> None:
+    write_global(pickler, _ClassOf(obj.kind), "torch.jit._pickle", "restore_type_tag")
+    pickler.save((obj.value, obj.kind))
+    pickler.write(pickle.REDUCE)
+    pickler.memoize(obj)
 
 
 class _ClassOf:
@@ -243,6 +301,6 @@ def _pickled(value: Any) -> tuple[bytes, dict[str, Any]]:
     storages = SavedStorages()
     buffer = io.BytesIO()
     kind: Any = pickler_class(pickle, storages)
-    kind.dispatch = {**kind.dispatch, _Object: _save_object}
+    kind.dispatch = {**kind.dispatch, _Object: _save_object, _Typed: _save_typed}
     kind(buffer, protocol=2).dump(value)
     return buffer.getvalue(), storages.memories

@@ -30,6 +30,7 @@ from ..ir.graph import (
 from ..ir.literals import number_of, type_of_constant
 from ..ir.plain_operators import ON_ANYTHING, TENSOR_OF, PlainOperator, plain
 from ..ir.running import runner
+from ..ir.schemas import kind_of
 from .class_types import Classes, type_of_annotation
 from .matching import match, types_of_returns
 
@@ -130,6 +131,12 @@ class _Reader(Statements):
             if value.type.kind != "Function" and value not in self.graph.inputs:
                 value.hint = value.hint or ("" if target.id.startswith("_") else target.id)
             self.names[target.id] = value
+            return
+        if isinstance(target, ast.Attribute):
+            inputs = [self._expression(target.value), self._expression(source)]
+            if self.classes.attribute(inputs[0].type, target.attr) is None:
+                raise _malformed(target, f"{inputs[0].type} has no attribute {target.attr}")
+            self.block.nodes.append(Node("prim::SetAttr", inputs, [], {"name": target.attr}))
             return
         if not isinstance(target, ast.Tuple) or not all(isinstance(part, ast.Name) for part in target.elts):
             raise _malformed(target)
@@ -258,6 +265,8 @@ class _Reader(Statements):
             return self._operator(path[6:], source)
         if path.startswith("ops.prim.") and "ops" not in self.names:
             return self._primitive(path[9:], source)
+        if path.startswith("ops.quantized.") and "ops" not in self.names:
+            return self._operator(f"quantized::{path[14:]}", source)
         if path.startswith("ops.aten.") and "ops" not in self.names:
             return self._operator(path[9:], source)
         if isinstance(function, ast.Attribute):
@@ -325,7 +334,14 @@ class _Reader(Statements):
 
     def _primitive(self, name: str, source: ast.Call) -> Value:
         inputs = [self._expression(argument) for argument in source.args]
-        kinds = {"NumToTensor": TENSOR, "dtype": INT, "device": DEVICE, "requires_grad": BOOL, "data": TENSOR}
+        kinds = {
+            "NumToTensor": TENSOR,
+            "dtype": INT,
+            "device": DEVICE,
+            "requires_grad": BOOL,
+            "is_quantized": BOOL,
+            "data": TENSOR,
+        }
         if name in kinds and len(inputs) == 1:
             return self.node(f"prim::{name}", inputs, kinds[name])
         if name == "RaiseException" and inputs:
@@ -370,7 +386,7 @@ class _Reader(Statements):
     def _call_schema(self, schema: Any, inputs: list[Value], *types: Type) -> Value:
         runner(schema)  # raises where there is none
         results = [Value(kind) for kind in types or types_of_returns(schema, [v.type for v in inputs])]
-        self.block.nodes.append(Node(f"aten::{schema.name}", inputs, results, schema=schema))
+        self.block.nodes.append(Node(kind_of(schema), inputs, results, schema=schema))
         return results[0]
 
 

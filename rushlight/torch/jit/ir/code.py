@@ -243,7 +243,7 @@ class _Printer:
             return f"{inputs[0]}({''.join(f'{v}, ' for v in inputs[1:])})"
         if kind == "prim::RaiseException" and inputs[1] == "None":
             return f"ops.prim.RaiseException({inputs[0]})"
-        if kind.startswith("aten::"):
+        if kind.startswith(("aten::", "quantized::")):
             return self._call(node, inputs)
         if kind == "prim::ListConstruct":
             return self._list(node, inputs)
@@ -259,6 +259,8 @@ class _Printer:
                 if name.isidentifier() and name not in _RESERVED
                 else f'getattr({inputs[0]}, "{name}")'
             )
+        if kind == "prim::SetAttr":
+            return f"{inputs[0]}.{node.attributes['name']} = {inputs[1]}"
         if kind == "prim::CallMethod":
             return f"({inputs[0]}).{node.attributes['name']}({''.join(f'{v}, ' for v in inputs[1:])})"
         if kind.endswith("Unpack"):
@@ -277,7 +279,9 @@ class _Printer:
         given = list(zip(node.schema.parameters, inputs, node.inputs, strict=True))
         while given and self._has_default(given[-1][0], given[-1][2]):
             given.pop()
-        return f"torch.{node.kind[6:]}({', '.join(f'{p.name}={text}' if p.keyword else text for p, text, _ in given)})"
+        space, _, name = node.kind.partition("::")
+        function = f"torch.{name}" if space == "aten" else f"ops.{space}.{name}"
+        return f"{function}({', '.join(f'{p.name}={text}' if p.keyword else text for p, text, _ in given)})"
 
     def _has_default(self, p: Any, value: Value) -> bool:
         """Whether an argument is a constant with its default."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from .names import Names
+
 __all__ = ["BOOL", "COMPLEX", "DEVICE", "FLOAT", "INT", "NONE", "NUMBER", "STRING", "TENSOR", "Block", "Graph", "Node", "Type", "Value"]  # fmt: skip
 
 
@@ -130,6 +132,7 @@ class Graph:
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
         self.defaults: dict[Value, Any] = {}  # of inputs
+        self.names = Names()  # that variables of a script give to their values
         self.lengths: dict[Value, int] = {}  # of inputs that are lists: how many numbers one number becomes
 
     def constants(self) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from .graph import Block, Graph, Node, Value, nodes_of, reads_of, values_of
 from .literals import code_of, number_of, number_tensor
+from .packed import is_packed_class
 from .plain_operators import PlainOperator
 from .running import runner
 
@@ -129,6 +130,10 @@ def _function(node: Node) -> Callable:
     name = node.attributes.get("name")
     if node.kind == "prim::GetAttr":
         return lambda module: getattr(module, name)  # type: ignore[arg-type]
+    if node.kind == "prim::SetAttr":
+        return lambda module, value: module._set_attribute(name, value)  # type: ignore[arg-type]
+    if node.kind == "prim::CallMethod" and is_packed_class(node.inputs[0].type.detail):
+        return lambda packed, *args: getattr(packed, name)(*args)  # type: ignore[arg-type]
     if node.kind == "prim::CallMethod":
         return lambda module, *args: module._run_method(name, args)
     return _CONTAINERS[node.kind]
@@ -164,6 +169,7 @@ _CONTAINERS: dict[str, Callable] = {
     "prim::device": lambda t: t.device,
     "prim::min": min,
     "prim::max": max,
+    "prim::is_quantized": lambda t: t.is_quantized,
     "prim::requires_grad": lambda t: t.requires_grad,
     "prim::data": lambda t: t.data,
     "prim::Uninitialized": lambda: None,

@@ -24,7 +24,8 @@ __all__ = [
 _TYPES = {
     0: ("uint8", "Byte"), 1: ("int8", "Char"), 2: ("int16", "Short"), 3: ("int32", "Int"), 4: ("int64", "Long"),
     5: ("float16", "Half"), 6: ("float32", "Float"), 7: ("float64", "Double"), 9: ("complex64", "ComplexFloat"),
-    10: ("complex128", "ComplexDouble"), 11: ("bool", "Bool"), 15: ("bfloat16", "BFloat16"),
+    10: ("complex128", "ComplexDouble"), 11: ("bool", "Bool"), 12: ("qint8", "QInt8"), 13: ("quint8", "QUInt8"),
+    14: ("qint32", "QInt32"), 15: ("bfloat16", "BFloat16"),
     23: ("float8_e5m2", "Float8_e5m2"), 24: ("float8_e4m3fn", "Float8_e4m3fn"), 27: ("uint16", "UInt16"),
     28: ("uint32", "UInt32"), 29: ("uint64", "UInt64"),
 }  # fmt: skip

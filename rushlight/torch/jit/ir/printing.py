@@ -10,6 +10,7 @@ from ....core.device.devices import device
 from ....core.tensor.tensor import Tensor
 from .graph import Graph, Node, Value
 from .literals import NAMES_OF_TYPES
+from .names import Names
 
 __all__ = ["GraphView"]
 
@@ -69,16 +70,10 @@ class GraphView:
 
     def __init__(self, graph: Graph):
         self._graph = graph
-        self._names: dict[Value, str] = {}
-        taken: set[str] = set()
+        names = Names()
         for i, value in enumerate(graph.all_values()):
-            name = value.hint or str(i)
-            base, count = name, 0
-            while name in taken:
-                count += 1
-                name = f"{base}.{count}"
-            taken.add(name)
-            self._names[value] = name
+            names.take(value, graph.names.of.get(value) or value.hint or str(i))
+        self._names = names.of
 
     def inputs(self) -> Iterator[ValueView]:
         """The arguments, a module's first."""

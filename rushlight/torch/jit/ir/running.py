@@ -12,9 +12,11 @@ from typing import Any
 
 from ....core.dispatch.aten.operators import functions as of_dispatcher
 from ....core.dispatch.aten.run import default_of
+from ....core.dispatch.extension_points import operators_of_levels
 from ....core.dispatch.op import OPS
 from ....core.tensor.tensor import Tensor
 from ....nn import functional as F
+from ....nn.quantization.static import library as library  # whose operators programs call
 from ....ops import aten_forms as aten_forms
 from ... import _lazy
 from . import functional_rules
@@ -28,6 +30,9 @@ __all__ = ["is_default", "runner"]
 @cache
 def runner(schema: Schema) -> Callable[..., Any]:
     """The function that runs an operator. Raises NotImplementedError where there is none."""
+    if schema.name.startswith("quantized::"):
+        assert operators_of_levels.value is not None
+        return _adapted(schema, operators_of_levels.value[schema.name.partition("::")[2]])
     own = _OWN.get(f"{schema.name}.{schema.overload}") or _OWN.get(schema.name)
     if own is not None:
         return _adapted(schema, own)
@@ -292,4 +297,8 @@ _OWN: dict[str, Callable] = {
     "_cast_Long": lambda self, non_blocking: self.long(),
     "tensordot": lambda self, other, a, b: OPS["tensordot"](self, other, (list(a), list(b))),
     "type_as": lambda self, other: self.type_as(other),
+    "dequantize": lambda self: self.dequantize(),
+    "int_repr": lambda self: self.int_repr(),
+    "q_scale": lambda self: self.q_scale(),
+    "q_zero_point": lambda self: self.q_zero_point(),
 }  # fmt: skip

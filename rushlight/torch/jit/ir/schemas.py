@@ -1,4 +1,4 @@
-"""The schemas that programs of TorchScript call: those of `torch.ops.aten`, and schemas.txt for what only they have.
+"""The schemas that programs of TorchScript call: those of `torch.ops.aten`, and two files for what only they have.
 
 `accepts` says whether a value of Python fits a parameter. A tensor without dimensions fits a number's place too where
 `loose` says so: a traced size is such a tensor.
@@ -18,7 +18,7 @@ from ....core.tensor.dtype import dtype
 from ....core.tensor.layout import layout, memory_format
 from ....core.tensor.tensor import Tensor
 
-__all__ = ["Parameter", "Schema", "accepts", "element_of", "is_list", "named", "overloads"]
+__all__ = ["Parameter", "Schema", "accepts", "element_of", "is_list", "kind_of", "named", "overloads"]
 
 TAKES_NUMBERS = frozenset(
     f"{name}{end}"
@@ -30,10 +30,16 @@ TAKES_NUMBERS = frozenset(
 @cache
 def _more() -> dict[str, list[Schema]]:
     found: dict[str, list[Schema]] = {}
-    for line in Path(__file__).with_name("schemas.txt").read_text().splitlines():
-        schema = dispatched.parse(line)
-        found.setdefault(schema.name, []).append(schema)
+    for file in ("schemas.txt", "quantized.txt"):
+        for line in Path(__file__).with_name(file).read_text().splitlines():
+            schema = dispatched.parse(line)
+            found.setdefault(schema.name, []).append(schema)
     return found
+
+
+def kind_of(schema: Schema) -> str:
+    """The kind of the node that calls an operator: aten::add, quantized::add."""
+    return schema.name if "::" in schema.name else f"aten::{schema.name}"
 
 
 @cache

@@ -33,8 +33,9 @@ from ..ir.graph import (
     list_of,
 )
 from ..ir.literals import code_of, exact_number_tensor
+from ..ir.packed import class_of_packed
 from ..ir.python_function import PythonFunction
-from ..ir.schemas import element_of, is_list, named
+from ..ir.schemas import element_of, is_list, kind_of, named
 from .data_flow import is_of_data
 from .describe import caller_place, name_in_python, type_of_tensor
 
@@ -80,10 +81,17 @@ def _modules_of(module: Module | None) -> list[tuple[str, Module]]:
     return [] if module is None else list(module.named_modules(remove_duplicate=False))
 
 
-def _tensors_of(module: Module | None) -> list[tuple[str, Tensor]]:
+def _tensors_of(module: Module | None) -> list[tuple[str, Any]]:
+    """The tensors and packed weights of a module by their paths."""
     if module is None:
         return []
-    return [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
+    packed = [
+        (f"{path}.{name}".lstrip("."), value)
+        for path, m in _modules_of(module)
+        for name, value in vars(m).items()
+        if class_of_packed(value)
+    ]
+    return [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False), *packed]
 
 
 class Builder:
@@ -174,7 +182,11 @@ class Builder:
         module: Any = frame.module
         for part in path.split("."):
             module = getattr(module, part)
-            kind = TENSOR if isinstance(module, Tensor) else self._class(module)
+            packed = class_of_packed(module)
+            if isinstance(module, Tensor):
+                kind = TENSOR
+            else:
+                kind = self._class(module) if packed is None else Type("Class", detail=packed)
             result = Value(kind, part if part.isidentifier() else f"_{part}", frame)
             nodes.append(Node("prim::GetAttr", [me], [result], {"name": part}))
             me = result
@@ -192,7 +204,7 @@ class Builder:
         """Whether a tensor depends on the program's arguments or attributes."""
         return id(t) in self.values or self._owner(t) is not None
 
-    def _owner(self, t: Tensor) -> Frame | None:
+    def _owner(self, t: Any) -> Frame | None:
         frame: Frame | None = self.frame
         while frame is not None and id(t) not in frame.paths:
             frame = frame.parent
@@ -213,10 +225,18 @@ class Builder:
             found = self._attribute(owner, owner.paths[id(t)])
         else:
             return self._tensor_constant(t)
-        value = self._bring(found, self.frame)
-        if named and not value.hint:
-            value.hint = name_in_python(t)
-        return value
+        if named and not found.hint:
+            found.hint = name_in_python(t)
+        return self._bring(found, self.frame)
+
+    def _packed(self, value: Any) -> Value:
+        """The value of a packed weight, which is an attribute of a module."""
+        owner = self._owner(value)
+        if owner is None:
+            raise NotImplementedError(
+                "torch.jit.trace: a packed weight that is no attribute of the module cannot be recorded"
+            )
+        return self._bring(self._attribute(owner, owner.paths[id(value)]), self.frame)
 
     def _bring(self, value: Value, frame: Frame) -> Value:
         if value.owner is frame:
@@ -306,14 +326,14 @@ class Builder:
         """Add a node of an operator with one result."""
         inputs = self._inputs(call)
         results = [Value(kind, "", self.frame) for kind in types]
-        self.add(Node(f"aten::{call.schema.name}", inputs, results, schema=call.schema))
+        self.add(Node(kind_of(call.schema), inputs, results, schema=call.schema))
         return results[0]
 
     def record(self, call: Call, result: Any) -> None:
         """Add the node of an operator that gave `result`: a tensor, or tensors in a tuple."""
         self._own_data(call)
         inputs = self._inputs(call)
-        node = Node(f"aten::{call.schema.name}", inputs, [], schema=call.schema)
+        node = Node(kind_of(call.schema), inputs, [], schema=call.schema)
         if isinstance(result, Tensor):
             result = (result,)
         gives_list = call.schema.returns.strip("()").partition(" ")[0].endswith("[]")
@@ -383,6 +403,8 @@ class Builder:
         if is_list(kind):
             return self._list(kind.rstrip("?"), value)
         kind = kind.rstrip("?")
+        if class_of_packed(value):
+            return self._packed(value)
         if kind == "Tensor":
             return self.value(value) if isinstance(value, Tensor) else self._wrapped_number(value)
         if isinstance(value, Tensor):

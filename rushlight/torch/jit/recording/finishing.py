@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.graph import NONE, TENSOR, Graph, Node, Type, Value
+from ..ir.names import Names
 from .builder import Builder, Frame
 
 __all__ = ["finish"]
@@ -17,9 +18,32 @@ def finish(build: Builder, result: Value) -> list[tuple[Frame, Graph]]:
     while sum(map(_prune, frames)):  # in each round each frame
         pass
     kept = [frame for frame in frames if _is_called(frame)]
+    names = Names()
+    _name(build.root, names)
+    for frame in kept:
+        for value in frame.graph.all_values():
+            value.hint = names.of.get(value, "")
+    for frame in kept:
+        for outer, argument in zip(frame.call.inputs if frame.call else (), frame.graph.inputs, strict=False):
+            argument.hint = argument.hint or outer.hint
     for frame in kept:
         _return_one(frame)
     return [(frame, frame.graph) for frame in kept]
+
+
+def _name(frame: Frame, names: Names) -> None:
+    """Give the values of a call, and of those inside, the names that they have in one graph of the whole trace."""
+    called = {id(child.call): child for child in frame.children}
+    for value in frame.graph.inputs[: None if frame.call is None else 1]:
+        if value.hint:
+            names.take(value, value.hint)
+    for node in frame.graph.nodes:
+        child = called.get(id(node))
+        if child is not None:
+            _name(child, names)
+        for value in () if child is not None else node.outputs:
+            if value.hint:
+                names.take(value, value.hint)
 
 
 def _is_called(frame: Frame) -> bool:
@@ -79,6 +103,8 @@ def _return_one(frame: Frame) -> None:
     inner, outer = list(frame.exports), frame.call.outputs
     if len(inner) == 1:
         frame.graph.outputs = inner
+        if outer[0].type.kind == "Tensor":
+            outer[0].type = TENSOR  # of what a call gives torch does not show more
     elif not inner:
         none = Value(NONE, "", frame)
         frame.graph.nodes.append(Node("prim::Constant", [], [none], {"value": None}))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ....core import own_code
 from ....core.dispatch import torch_function
 from ....core.dispatch.aten.calls import as_aten
-from ....core.dispatch.extension_points import size_observer
+from ....core.dispatch.extension_points import size_observer, tracer_of_programs
 from ....core.dispatch.mode import thread
 from ....core.locks import lock
 from ....core.tensor.size import size_of, wrap_dim
@@ -29,7 +29,7 @@ from ..ir.class_names import ClassNames
 from ..ir.graph import INT, Type
 from ..ir.literals import number_tensor
 from ..ir.running import runner
-from ..ir.schemas import named
+from ..ir.schemas import named, overloads
 from . import special
 from .builder import Builder
 from .calls import CallScope
@@ -172,6 +172,16 @@ class Tracer:
             result = runner(schema)(*binding.without_tensors(call.arguments, ids))
             self.build.record(call, result)
         return result
+
+    def quantized(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Run and record an operator of quantized tensors."""
+        if name.startswith("batch_norm"):
+            name = name.replace("norm", f"norm{args[0].dim() - 2}d")
+        with self.off():
+            call = binding.bind(f"quantized::{name}" if overloads(f"quantized::{name}") else name, args, kwargs)
+        if call is None:
+            raise NotImplementedError(f"torch.jit.trace: {name}() of quantized tensors cannot be recorded")
+        return self.operator(call.schema.name, *call.arguments, overload=call.schema.overload)
 
     def _descend(self, name: str, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run a function that is no operator of torch, and record what it calls."""
@@ -341,6 +351,14 @@ def _observe_size(t: Tensor, dim: Any) -> Any:
     if tracer is None or not tracer.listening or threading.get_ident() != tracer.thread:
         return None
     return tracer.size(t, dim)
+
+
+def _recording() -> Tracer | None:
+    tracer = current()
+    return tracer if tracer is not None and tracer.listens_here() else None
+
+
+tracer_of_programs.register(_recording)
 
 
 def _is_number(value: Any) -> bool:

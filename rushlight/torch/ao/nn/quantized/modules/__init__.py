@@ -1,5 +1,6 @@
 """`torch.ao.nn.quantized.modules`: layers of quantized tensors."""
 
+from rushlight.nn.quantization.static.embedding import Embedding, EmbeddingBag, EmbeddingPackedParams
 from rushlight.nn.quantization.static.functional_modules import FloatFunctional, FXFloatFunctional, QFunctional
 from rushlight.nn.quantization.static.layers import (
     ELU,
@@ -42,6 +43,9 @@ __all__ = [
     "ConvTranspose3d",
     "DeQuantize",
     "Dropout",
+    "Embedding",
+    "EmbeddingBag",
+    "EmbeddingPackedParams",
     "FXFloatFunctional",
     "FloatFunctional",
     "GroupNorm",
