@@ -43,8 +43,8 @@ def make(name: str) -> nn.Module:
     options = {"weights_backbone": None} if is_dense(name) else {}
     model = vision.models.get_model(name, weights=None, **options)
     with torch.no_grad():
-        for p in model.parameters():
-            if p.ndim == 1 or "scale" in name:
+        for key, p in model.named_parameters():
+            if p.ndim == 1 or "layer_scale" in key or not p.any():
                 p.add_(0.1 * torch.randn(p.shape))
         if not is_detector(name):
             for m in model.modules():
