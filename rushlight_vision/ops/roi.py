@@ -12,6 +12,7 @@ import numpy as np
 import rushlight as torch
 from rushlight import Tensor, from_numpy, nn
 from rushlight.autograd import Function
+from rushlight_vision.ops.boxes import refuse_in_traces
 
 __all__ = [
     "PSRoIAlign",
@@ -39,13 +40,6 @@ def as_rois(boxes):
     return torch.cat([numbers, torch.cat(list(boxes))], dim=1)
 
 
-def _read_boxes(name, boxes):
-    """`as_rois`. Raises NotImplementedError in a trace: Python computes with the boxes, which would be constants in it."""
-    if torch.jit.is_tracing():
-        raise NotImplementedError(f"torch.jit.trace: {name}() cannot be recorded")
-    return as_rois(boxes)
-
-
 def _pair(size):
     return (size, size) if isinstance(size, int) else tuple(size)
 
@@ -69,7 +63,8 @@ def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, a
     >>> roi_align(ones(1, 2, 4, 4), [tensor([[0.0, 0.0, 2.0, 2.0]])], 2).shape
     torch.Size([1, 2, 2, 2])
     """
-    rois = _read_boxes("roi_align", boxes)
+    refuse_in_traces("roi_align")
+    rois = as_rois(boxes)
     places = [
         _align_weights(roi, input.shape, _pair(output_size), spatial_scale, sampling_ratio, aligned)
         for roi in rois.detach().numpy()
@@ -148,7 +143,8 @@ def ps_roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1
     >>> ps_roi_align(ones(1, 4, 4, 4), [tensor([[0.0, 0.0, 2.0, 2.0]])], 2).shape
     torch.Size([1, 1, 2, 2])
     """
-    rois = _read_boxes("ps_roi_align", boxes)
+    refuse_in_traces("ps_roi_align")
+    rois = as_rois(boxes)
     size = _pair(output_size)
     _check_channels(input, size)
     places = []
@@ -192,7 +188,8 @@ def roi_pool(input, boxes, output_size, spatial_scale=1.0):
     >>> roi_pool(arange(16.0).reshape(1, 1, 4, 4), [tensor([[0.0, 0.0, 3.0, 3.0]])], 1).flatten()
     tensor([15.])
     """
-    rois, size = _read_boxes("roi_pool", boxes), _pair(output_size)
+    refuse_in_traces("roi_pool")
+    rois, size = as_rois(boxes), _pair(output_size)
     results = []
     for roi in rois.detach().numpy():
         image, rows, columns = _pixel_bins(roi, input.shape, size, spatial_scale)
@@ -241,7 +238,8 @@ def ps_roi_pool(input, boxes, output_size, spatial_scale=1.0):
     >>> ps_roi_pool(ones(1, 4, 4, 4), [tensor([[0.0, 0.0, 2.0, 2.0]])], 2).shape
     torch.Size([1, 1, 2, 2])
     """
-    rois, size = _read_boxes("ps_roi_pool", boxes), _pair(output_size)
+    refuse_in_traces("ps_roi_pool")
+    rois, size = as_rois(boxes), _pair(output_size)
     _check_channels(input, size)
     places = []
     for roi in rois.detach().numpy():
