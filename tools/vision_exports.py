@@ -76,7 +76,7 @@ def difference(model: nn.Module, path: Path, given: Any) -> float:
     with torch.no_grad():
         expected = tensors(model(given))
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    found = session.run(None, {session.get_inputs()[0].name: given.numpy()})
+    found: Any = session.run(None, {session.get_inputs()[0].name: given.numpy()})
     worst = 0.0
     for theirs, ours in zip(found, expected, strict=True):
         if tuple(theirs.shape) != tuple(ours.shape):
