@@ -348,7 +348,7 @@ def upsample(mode: str, exact: bool = False, antialias: bool = False) -> Callabl
 
 
 def _resized_by_matrices(g: Builder, out: Tensor, x: Item, mode: str) -> str:
-    """A product for each dimension: where corners are aligned, ONNX's antialiasing filters lie elsewhere than torch's."""
+    """A product for each dimension: where corners are aligned, ONNX's antialiasing filters are not where torch's are."""
     kind = "bicubic" if mode == "cubic" else "bilinear"
     rows, columns = (
         F.interpolate(
