@@ -31,7 +31,14 @@ def nms(boxes, scores, iou_threshold):
             f"boxes and scores should have same number of elements in dimension 0, got {boxes.shape[0]} and "
             f"{tuple(scores.shape)}"
         )
+    refuse_in_traces("nms")
     return from_numpy(_kept(boxes.detach().numpy(), scores.detach().numpy(), iou_threshold))
+
+
+def refuse_in_traces(name):
+    """Raise NotImplementedError in a trace: what Python computes with the boxes would be a constant in it."""
+    if torch.jit.is_tracing():
+        raise NotImplementedError(f"torch.jit.trace: {name}() cannot be recorded")
 
 
 def _kept(boxes, scores, iou_threshold):
@@ -354,6 +361,7 @@ def masks_to_boxes(masks):
     """
     if masks.numel() == 0:
         return torch.zeros((0, 4), dtype=float32)
+    refuse_in_traces("masks_to_boxes")
     found = np.zeros((len(masks), 4), np.float32)
     for box, mask in zip(found, masks.detach().numpy()):
         rows, columns = np.nonzero(mask.any(axis=1))[0], np.nonzero(mask.any(axis=0))[0]

@@ -12,6 +12,7 @@ import numpy as np
 import rushlight as torch
 from rushlight import Tensor, from_numpy, nn
 from rushlight.autograd import Function
+from rushlight_vision.ops.boxes import refuse_in_traces
 
 __all__ = [
     "PSRoIAlign",
@@ -62,6 +63,7 @@ def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, a
     >>> roi_align(ones(1, 2, 4, 4), [tensor([[0.0, 0.0, 2.0, 2.0]])], 2).shape
     torch.Size([1, 2, 2, 2])
     """
+    refuse_in_traces("roi_align")
     rois = as_rois(boxes)
     places = [
         _align_weights(roi, input.shape, _pair(output_size), spatial_scale, sampling_ratio, aligned)
@@ -141,6 +143,7 @@ def ps_roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1
     >>> ps_roi_align(ones(1, 4, 4, 4), [tensor([[0.0, 0.0, 2.0, 2.0]])], 2).shape
     torch.Size([1, 1, 2, 2])
     """
+    refuse_in_traces("ps_roi_align")
     rois = as_rois(boxes)
     size = _pair(output_size)
     _check_channels(input, size)
@@ -185,6 +188,7 @@ def roi_pool(input, boxes, output_size, spatial_scale=1.0):
     >>> roi_pool(arange(16.0).reshape(1, 1, 4, 4), [tensor([[0.0, 0.0, 3.0, 3.0]])], 1).flatten()
     tensor([15.])
     """
+    refuse_in_traces("roi_pool")
     rois, size = as_rois(boxes), _pair(output_size)
     results = []
     for roi in rois.detach().numpy():
@@ -234,6 +238,7 @@ def ps_roi_pool(input, boxes, output_size, spatial_scale=1.0):
     >>> ps_roi_pool(ones(1, 4, 4, 4), [tensor([[0.0, 0.0, 2.0, 2.0]])], 2).shape
     torch.Size([1, 1, 2, 2])
     """
+    refuse_in_traces("ps_roi_pool")
     rois, size = as_rois(boxes), _pair(output_size)
     _check_channels(input, size)
     places = []

@@ -113,6 +113,23 @@ def test_the_loop_computes_the_same(made):
     assert len(made) == 1
 
 
+def test_a_module_that_refers_to_many_objects(made, monkeypatch):
+    """Such as sentences as lists of numbers; where there are too many to look through, the log says that."""
+
+    class Reader(Network):
+        def __init__(self, sentences):
+            super().__init__()
+            self.sentences = [[i] for i in range(sentences)]
+
+    both(lambda: Reader(250_000))
+    assert len(made) == 1
+    told = []
+    monkeypatch.setattr(module_calls._route, "tell_refused", lambda what, why: told.append(str(why)))
+    monkeypatch.setattr(module_calls, "_MOST_SEEN", 20_000)
+    both(lambda: Reader(30_000))
+    assert len(made) == 1 and "too many objects" in told[0]
+
+
 def test_second_derivatives_of_all_parameters(made):
     """What the first derivatives have saved leads into the module's history, and so does the loss."""
 

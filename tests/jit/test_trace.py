@@ -417,7 +417,9 @@ LIMITS = {
     "a tensor of shape": lambda x: torch.vmap(lambda row: row * 2)(x),
     "gumbel_softmax|a tensor of shape": lambda x: F.gumbel_softmax(x),
     "sparse_coo_tensor": lambda x: torch.sparse_coo_tensor(torch.tensor([[0]]), x[0, :1], (3,)).to_dense(),
-    "embedding_bag|bag_places": lambda x: F.embedding_bag(x.long(), torch.ones(3, 2), padding_idx=0),
+    "embedding_bag|bag_places": lambda x: F.embedding_bag(
+        x.long(), torch.ones(3, 2), padding_idx=0, scale_grad_by_freq=True
+    ),
     "max_unpool2d": lambda x: F.max_unpool2d(x[None, None], x[None, None].long(), 2),
 }
 
@@ -513,6 +515,24 @@ def test_constants_that_the_collector_has_frozen():
     finally:
         gc.unfreeze()
     assert program(torch.zeros(3)).tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_with_padding_and_a_last_offset(mode):
+    weight, flat = torch.randn(9, 4), torch.tensor([1, 2, 3, 2, 2, 5])
+    for last in ([0, 3, 3, 6], [0, 3, 5]), ([0, 3, 3, 5], [0, 2, 4]):  # indices after the last offset belong to no bag
+        traced = torch.jit.trace(
+            bags := lambda x, at: F.embedding_bag(x, weight, at, mode=mode, include_last_offset=True, padding_idx=-7),
+            (flat, torch.tensor(last[0])),
+        )
+        for at in last:
+            assert torch.allclose(traced(flat, torch.tensor(at)), bags(flat, torch.tensor(at)))
+
+
+def test_places_as_a_tuple():
+    traced = torch.jit.trace(lambda x: x.nonzero(as_tuple=True), (torch.ones(2, 2),))
+    assert "aten::nonzero_numpy(%x)" in str(traced.graph)
+    assert [places.tolist() for places in traced(torch.eye(2))] == [[0, 1], [0, 1]]
 
 
 def test_short_time_transforms():

@@ -176,6 +176,17 @@ def test_errors(call, error, message):
         call()
 
 
+@pytest.mark.parametrize(("kind", "first"), [("LSTMCell", "ih"), ("GRUCell", "hh"), ("RNNCell", "ih")])
+def test_gradients_of_cells_come_in_torchs_order(kind, first):
+    cell, order, h = getattr(nn, kind)(3, 4), [], torch.ones(2, 4)
+    for name, p in cell.named_parameters():
+        p.register_hook(lambda g, name=name: order.append(name))
+    result = cell(torch.ones(2, 3), (h, h) if kind == "LSTMCell" else h)
+    (result[0] if kind == "LSTMCell" else result).sum().backward()
+    second = "hh" if first == "ih" else "ih"
+    assert order == [f"bias_{first}", f"weight_{first}", f"bias_{second}", f"weight_{second}"]
+
+
 def test_dropout_of_one_layer_warns():
     with pytest.warns(UserWarning, match="dropout option adds dropout after all but last recurrent layer"):
         nn.LSTM(3, 4, dropout=0.5)

@@ -286,6 +286,58 @@ def test_the_batch_of_images_may_change(name):
     compare(Called(IMAGES[name]), (sample(1, 4, 6, 7),), (sample(3, 4, 6, 7),), shapes=(({0: "batch"},),))
 
 
+def test_places_where_a_condition_holds():
+    def found(x):
+        return torch.where(x > 0), x.long().nonzero(as_tuple=True), torch.nonzero(x > 1, as_tuple=True)[1] * 2
+
+    compare(Called(found), (sample(2, 3, 4),), (sample(5, 3, 4),), shapes=(({0: "batch"},),))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_with_padding_and_a_last_offset(mode):
+    weight = sample(9, 4)
+    matrices = torch.tensor([[2, 2, 2], [1, 2, 3]]), torch.tensor([[4, 5, 6, 2], [2, 2, 2, 2], [7, 7, 2, 1]])
+    bags = Called(lambda x: F.embedding_bag(x, weight, mode=mode, padding_idx=2))
+    compare(bags, *((x,) for x in matrices), shapes=(({0: "bags", 1: "length"},),))
+    flat = torch.tensor([1, 2, 3, 2, 2, 5]), torch.tensor([0, 3, 3, 6])
+    other = torch.tensor([2, 2, 3, 2]), torch.tensor([0, 2, 4])
+    bags = Called(lambda x, at: F.embedding_bag(x, weight, at, mode=mode, include_last_offset=True, padding_idx=2))
+    compare(bags, flat, other, shapes=(({0: "n"}, {0: "bags"}),))
+
+
+@pytest.mark.parametrize("how", ["prod", "mean", "amax", "amin"])
+def test_slices_reduced_by_an_index(how):
+    def reduced(x, index, source):
+        return [x.index_reduce(1, index, source, how, include_self=own) for own in (True, False)]
+
+    x, index = sample(2, 3, 4), torch.tensor([2, 0, 2, 2])
+    shapes = (({}, {0: "n"}, {1: "n"}),)
+    compare(Called(reduced), (x, index, sample(2, 4, 4)), (x, index[:2], sample(2, 2, 4)), shapes=shapes)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_antialiasing_with_aligned_corners(mode):
+    """ONNX's Resize has its filters elsewhere: 0.5 away."""
+    options = {"mode": mode, "antialias": True}
+    resized = Called(
+        lambda x: [F.interpolate(x, (3, 9), align_corners=aligned, **options) for aligned in (True, False)]
+    )
+    compare(resized, (sample(1, 2, 9, 8),), (sample(3, 2, 9, 8),), shapes=(({0: "batch"},),))
+
+
+def test_packed_sequences_are_refused():
+    class Packed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.GRU(3, 4)
+
+        def forward(self, x, lengths):
+            return self.net(nn.utils.rnn.pack_padded_sequence(x, lengths))[1]
+
+    with pytest.raises(torch.onnx.OnnxExporterError, match="packed sequences"):
+        torch.onnx.export(Packed(), (sample(4, 2, 3), torch.tensor([4, 2])))
+
+
 @pytest.mark.parametrize("opset", [19, 20, 21, 22, 23])
 def test_later_opsets(opset):
     compare(Called(CASES["activations"]), (sample(2, 3, 4),), opset=opset)

@@ -107,6 +107,18 @@ def test_roi_pool():
     assert ops.ps_roi_pool(maps.expand(1, 4, 8, 8), torch.tensor([[0, 0, 0, 8.0, 8.0]]), 2).shape == (1, 1, 2, 2)
 
 
+@pytest.mark.parametrize("name", ["roi_align", "roi_pool", "ps_roi_align", "ps_roi_pool", "nms", "masks_to_boxes"])
+def test_boxes_do_not_become_constants_of_a_trace(name):
+    calls = {
+        "nms": lambda x, b: ops.nms(b, b[:, 0], 0.4),
+        "masks_to_boxes": lambda x, b: ops.masks_to_boxes(x[0] > 0),
+    }
+    call = calls.get(name, lambda x, b: getattr(ops, name)(x, [b], 2))
+    boxes = torch.tensor([[0.0, 0.0, 4.0, 4.0], [1.0, 0.0, 5.0, 3.0], [5.0, 5.0, 9.0, 9.0]])
+    with pytest.raises(NotImplementedError, match=rf"torch\.jit\.trace: {name}\(\) cannot be recorded"):
+        torch.jit.trace(call, (torch.ones(1, 4, 10, 10), boxes))
+
+
 def test_levels_of_a_pyramid():
     pool = ops.MultiScaleRoIAlign(["0", "1"], 2, 2)
     maps = {"0": torch.zeros(1, 1, 64, 64), "1": torch.ones(1, 1, 32, 32), "pool": torch.ones(1, 1, 1, 1)}

@@ -52,7 +52,7 @@ _ATTEMPTS = 4  # captures of one module besides the two that each program takes
 _FUNCTION_MODES = 5  # where these begin in `modes()`
 _SIGNATURES = 256  # that are counted
 _CALLS = 32  # of outermost modules that are looked at once a loop's backward is a program
-_MOST_SEEN = 200_000  # objects among which a program is searched for its own module
+_MOST_SEEN = 1_000_000  # objects among which a program is searched for its own module: 1 s
 
 made: Slot[Callable[[ModuleCalls], None]] = Slot()  # for tests: called for each new program
 
@@ -221,52 +221,55 @@ def _check_repeatable(graph: Graph, outcome: Outcome) -> None:
 
 
 def _holds(captured: _Captured, module: Any) -> bool:
-    """Whether what belongs to a program refers to the module, which could then never be freed."""
+    """Whether what belongs to a program refers to the module, which could then never be freed.
+
+    Raises CaptureError where there is too much to look through: what the module refers to may be a data set of lists.
+    """
     scope = module.__dict__
     seen: set[int] = {id(captured), id(scope), id(captured.outcome._recorder)}  # the last is about to be let go
-    stack: list[Any] = [
-        captured.graph,
-        captured.outcome,
-        captured.guards,
-        captured.reads,
-        captured.backward,
-        *_parts(scope),
-    ]
-    while stack:
-        o = stack.pop()
-        if o is module:
+    found: list[Any] = [captured.graph, captured.outcome, captured.guards, captured.reads, captured.backward]
+    found += _parts([scope])
+    while found:
+        layer = {id(o): o for o in found if type(o) not in _PLAIN_TYPES}
+        if id(module) in layer:
             return True
-        if id(o) in seen or isinstance(o, _WITHOUT_OWNERS):
-            continue
-        seen.add(id(o))
+        fresh = [o for key, o in layer.items() if key not in seen and not isinstance(o, (type, np.dtype))]
+        seen.update(map(id, fresh))
         if len(seen) > _MOST_SEEN:
-            return True
-        stack += _parts(o)
+            raise CaptureError("its Python reads what refers to too many objects to look for the module among them")
+        found = _parts(fresh)
     return False
 
 
-_WITHOUT_OWNERS = (
+# Subclasses are looked through: they may have attributes.
+_PLAIN_TYPES = {
     type,
+    type(None),
+    bool,
     ModuleType,
     CodeType,
     BuiltinFunctionType,
     np.ndarray,
-    np.dtype,
     str,
     bytes,
     int,
     float,
     weakref.ref,
-)
+}
 
 
-def _parts(o: Any) -> list:
-    """What an object holds, but for the globals of a Python module, which hold what is there without us."""
-    if isinstance(o, dict) and "__name__" in o and "__builtins__" in o:
-        return []
-    if isinstance(o, FunctionType):
-        return [*(o.__closure__ or ()), *(o.__defaults__ or ()), *o.__dict__.values()]
-    return gc.get_referents(o)
+def _parts(objects: list) -> list:
+    """What objects hold, but for the globals of a Python module, which hold what is there without us."""
+    functions = [o for o in objects if isinstance(o, FunctionType)]
+    others = [o for o in objects if not isinstance(o, FunctionType) and not _is_globals(o)]
+    found = gc.get_referents(*others)
+    for f in functions:
+        found += (*(f.__closure__ or ()), *(f.__defaults__ or ()), *f.__dict__.values())
+    return found
+
+
+def _is_globals(o: Any) -> bool:
+    return isinstance(o, dict) and "__name__" in o and "__builtins__" in o
 
 
 # ------------------------------------------------------------------------------------------------ the eager history

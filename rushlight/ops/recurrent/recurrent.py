@@ -281,7 +281,7 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
     _check_cell("lstm_cell", input, hx, w_ih, w_hh, 4)
-    i, f, g, o = (linear(input, w_ih, b_ih) + linear(hx[0], w_hh, b_hh)).chunk(4, 1)
+    i, f, g, o = (linear(hx[0], w_hh, b_hh) + linear(input, w_ih, b_ih)).chunk(4, 1)  # gradients come in torch's order
     c = f.sigmoid() * hx[1] + i.sigmoid() * g.tanh()
     return o.sigmoid() * c.tanh(), c
 

@@ -26,7 +26,7 @@ __all__ = ["Walker"]
 
 _READS = {"aten::Int", "aten::Float", "aten::Bool", "aten::ScalarImplicit", "aten::IntImplicit", "aten::FloatImplicit"}
 _SIZES = {"size", "numel", "dim"}
-_COUNTING = {"nonzero", "masked_select", "bincount"}  # elements decide how long the result is
+_COUNTING = {"nonzero", "nonzero_numpy", "masked_select", "bincount"}  # elements decide how long the result is
 _COPYING = {
     "reshape",
     "reshape_as",
@@ -364,11 +364,15 @@ def _counts_elements(schema: Any, items: list[Item]) -> bool:
     if schema.name == "index":
         masks = [i for i in items[1].value if isinstance(i, Item) and isinstance(i.value, Tensor)]
         return any(i.of_data and i.value.dtype in (dtypes.bool_, dtypes.uint8) for i in masks)
+    if schema.name == "where":
+        return len(items) == 1 and items[0].depends_on_data
     return schema.name in _COUNTING and any(item.depends_on_data for item in items)
 
 
-def _longer(found: Tensor) -> Tensor:
-    """A tensor with one more row."""
+def _longer(found: Any) -> Any:
+    """A tensor with one more row, or a list of those."""
+    if isinstance(found, (list, tuple)):
+        return type(found)(map(_longer, found))
     return cat([found, found[:1] if found.shape[0] else found.new_zeros((1, *found.shape[1:]))])
 
 

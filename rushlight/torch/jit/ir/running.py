@@ -283,6 +283,7 @@ _OWN: dict[str, Callable] = {
     "grid_sampler": _grid_sampled,
     "affine_grid_generator": lambda theta, size, aligned: F.affine_grid(theta, list(size), aligned),
     "_unique2": _unique,
+    "nonzero_numpy": lambda self: list(self.nonzero(as_tuple=True)),
     **{f"upsample_nearest{n}d.vec": _upsampled("nearest") for n in (1, 2, 3)},
     **{f"_upsample_nearest_exact{n}d.vec": _upsampled("nearest-exact") for n in (1, 2, 3)},
     "upsample_linear1d.vec": _upsampled("linear"),

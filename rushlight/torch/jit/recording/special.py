@@ -274,30 +274,52 @@ def _unique(tracer: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) ->
     return found[0] if not inverse and not counts else tuple(t for t, asked in zip(found, wanted, strict=True) if asked)
 
 
+def _nonzero(tracer: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+    given = _arguments(OPS["nonzero"], args, kwargs)
+    return tuple(tracer.operator("nonzero_numpy", given["input"])) if given["as_tuple"] else NotImplemented
+
+
 def _embedding_bag(tracer: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     """By the rows of the weight: bags of a matrix are its rows; others begin at their offsets."""
     given = _arguments(F.embedding_bag, args, kwargs)
     x, weight, offsets, mode = (given[name] for name in ("input", "weight", "offsets", "mode"))
-    scale, sparse = given["scale_grad_by_freq"], given["sparse"]
-    if given["padding_idx"] is not None or given["max_norm"] is not None or scale or sparse:
+    padding, last = given["padding_idx"], x.dim() == 1 and given["include_last_offset"]
+    if given["max_norm"] is not None or given["scale_grad_by_freq"] or given["sparse"]:
         return NotImplemented
-    if x.dim() == 1 and given["include_last_offset"]:
-        offsets = offsets[:-1]
     rows = F.embedding(x, weight)
     if given["per_sample_weights"] is not None:
         rows = rows * given["per_sample_weights"].unsqueeze(-1)
-    if x.dim() == 2:
-        return rows.amax(1) if mode == "max" else rows.sum(1) if mode == "sum" else rows.mean(1)
-    places = OPS["arange"](x.size(0), device=x.device).unsqueeze(1)
-    bags = (places >= offsets.unsqueeze(0)).sum(1) - 1
-    empty = rows.new_zeros((offsets.size(0), weight.size(1)))
+    skipped = None if padding is None else x == padding % weight.size(0)
+    places = None if x.dim() == 2 else OPS["arange"](x.size(0), device=x.device)
+    if last:
+        beyond = places >= offsets[-1]
+        skipped, offsets = beyond if skipped is None else skipped | beyond, offsets[:-1]
+    if skipped is not None:
+        rows = rows.masked_fill(skipped.unsqueeze(-1), float("-inf") if mode == "max" else 0.0)
+    return _bags_of_rows(rows, skipped, mode) if places is None else _bags(rows, places, offsets, skipped, mode)
+
+
+def _bags_of_rows(rows: Any, skipped: Any, mode: str) -> Any:
+    """Of each row of a matrix of indices."""
+    if mode == "sum" or (skipped is None and mode == "mean"):
+        return rows.sum(1) if mode == "sum" else rows.mean(1)
+    if skipped is None:
+        return rows.amax(1)
+    counts = (~skipped).sum(1, keepdim=True)
+    return rows.amax(1).masked_fill(counts == 0, 0.0) if mode == "max" else rows.sum(1) / counts.clamp(min=1)
+
+
+def _bags(rows: Any, places: Any, offsets: Any, skipped: Any, mode: str) -> Any:
+    """Of the indices from each offset to the next."""
+    bags = (places.unsqueeze(1) >= offsets.unsqueeze(0)).sum(1) - 1
+    empty = rows.new_zeros((offsets.size(0), rows.size(1)))
+    ones = rows.new_ones((rows.size(0),)) if skipped is None else (~skipped).to(rows.dtype)
+    counts = None if mode == "sum" else rows.new_zeros((offsets.size(0),)).index_add(0, bags, ones).unsqueeze(1)
     if mode == "max":
-        return empty.scatter_reduce(0, bags.unsqueeze(1).expand_as(rows), rows, "amax", include_self=False)
+        most = empty.scatter_reduce(0, bags.unsqueeze(1).expand_as(rows), rows, "amax", include_self=False)
+        return most if skipped is None else most.masked_fill(counts == 0, 0.0)
     total = empty.index_add(0, bags, rows)
-    if mode == "sum":
-        return total
-    counts = rows.new_zeros((offsets.size(0),)).index_add(0, bags, rows.new_ones((x.size(0),)))
-    return total / counts.clamp(min=1).unsqueeze(1)
+    return total if mode == "sum" else total / counts.clamp(min=1)
 
 
 WAYS: dict[str, Way] = {
@@ -330,4 +352,5 @@ WAYS: dict[str, Way] = {
     "einsum": _einsum,
     "cdist": _cdist,
     "unique": _unique,
+    "nonzero": _nonzero,
 }

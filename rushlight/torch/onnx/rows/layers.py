@@ -9,6 +9,7 @@ from typing import Any
 from .... import ops
 from ....core.tensor import dtype as dtypes
 from ....core.tensor.tensor import Tensor
+from ....nn import functional as F
 from ..graph import UNKNOWN, Builder, CannotExport, Item, plain
 
 __all__ = ["ROWS"]
@@ -322,6 +323,8 @@ def upsample(mode: str, exact: bool = False, antialias: bool = False) -> Callabl
 
     def row(g: Builder, out: Tensor, x: Item, sizes: Item, *rest: Item) -> str:
         align = bool(plain(rest[0])) if mode != "nearest" else False
+        if align and antialias:
+            return _resized_by_matrices(g, out, x, mode)
         factors = [plain(o) for o in rest[mode != "nearest" :]]
         factors = list(factors[0]) if factors and isinstance(factors[0], (list, tuple)) else factors
         options: dict[str, Any] = {"mode": mode} | ({"antialias": 1, "exclude_outside": 1} if antialias else {})
@@ -342,6 +345,18 @@ def upsample(mode: str, exact: bool = False, antialias: bool = False) -> Callabl
         return g.emit("Resize", g.name(x), "", "", g.emit("Concat", *parts, axis=0), **options)
 
     return row
+
+
+def _resized_by_matrices(g: Builder, out: Tensor, x: Item, mode: str) -> str:
+    """A product for each dimension: where corners are aligned, ONNX's antialiasing filters are not where torch's are."""
+    kind = "bicubic" if mode == "cubic" else "bilinear"
+    rows, columns = (
+        F.interpolate(
+            ops.eye(n, dtype=out.dtype).view(1, n, n, 1), (m, 1), mode=kind, align_corners=True, antialias=True
+        ).view(n, m)
+        for n, m in ((x.fixed_size(dim), out.shape[dim]) for dim in (2, 3))
+    )
+    return g.emit("MatMul", g.emit("MatMul", g.constant(rows.t().contiguous()), g.name(x)), g.constant(columns))
 
 
 def pixel_shuffle(g: Builder, out: Tensor, x: Item, factor: Item) -> str:

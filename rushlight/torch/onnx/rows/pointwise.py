@@ -205,7 +205,12 @@ def prelu(g: Builder, out: Tensor, x: Item, weight: Item) -> str:
     return g.emit("PRelu", g.name(x), g.name(weight))
 
 
-def where(g: Builder, out: Tensor, condition: Item, x: Item, y: Item) -> str:
+def where(g: Builder, out: Any, condition: Item, *choices: Item) -> str | list[str]:
+    """Of a condition alone: the places where it holds, a tensor for each dimension."""
+    if not choices:
+        holds = g.emit("NonZero", g.name(condition))
+        return [g.emit("Gather", holds, g.constant(d), axis=0) for d in range(condition.value.ndim)]
+    x, y = choices
     return g.emit("Where", g.name(condition, dtypes.bool_), g.name(x, out.dtype), g.name(y, out.dtype))
 
 
@@ -474,7 +479,7 @@ ROWS: dict[str, Callable] = {
     "relu6": relu6, "hardtanh": hardtanh, "leaky_relu": leaky_relu, "elu": elu, "softplus": softplus, "prelu": prelu,
     "hardsigmoid": lambda g, out, x: g.emit("HardSigmoid", g.name(x), alpha=1 / 6, beta=0.5),
     "celu": lambda g, out, x, alpha: g.emit("Celu", g.name(x), alpha=float(plain(alpha))),
-    "log_sigmoid": log_sigmoid, "where": where, "masked_fill": masked_fill, "to": to_type, "type_as": to_type,
+    "log_sigmoid": log_sigmoid, "where": where, "nonzero_numpy": where, "masked_fill": masked_fill, "to": to_type, "type_as": to_type,
     "round": round_, "fmod": fmod, "threshold": threshold, "softshrink": shrink(True), "hardshrink": shrink(False),
     "logit": logit, "erfc": erfc, "exp2": exp2, "frac": frac, "isfinite": isfinite, "atan2": atan2, "arctan2": atan2,
     "_to_copy": to_type, "dropout": dropout_by_element, "feature_dropout": dropout, "alpha_dropout": dropout,

@@ -22,7 +22,7 @@ def _ordered(kind: str, w: Tensor) -> Tensor:
 
 def recurrent(kind: str, activation: str, g: Builder, out: Any, x: Item, state: Item, weights: Item, *o: Item) -> Any:
     """A row of `lstm`, `gru`, `rnn_tanh` and `rnn_relu`."""
-    if not isinstance(state.value, (list, tuple)) and kind == "LSTM":
+    if not isinstance(weights.value, (list, tuple)):  # of packed ones: the sizes of batches, the state, then these
         raise CannotExport("packed sequences")
     biases, layers, p, train, both, batch_first = [plain(option) for option in o]
     if train and p and layers > 1:

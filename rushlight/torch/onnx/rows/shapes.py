@@ -307,6 +307,17 @@ def _least(kind: dtypes.dtype, most: bool) -> Any:
     return limits.max if most else limits.min
 
 
+def index_reduce(
+    g: Builder, out: Tensor, x: Item, dim: Item, index: Item, source: Item, how: Item, include: Item
+) -> str:
+    """`scatter_reduce` by the index, which has one dimension, expanded to the shape of what is written."""
+    at, n = plain(dim) % x.value.ndim, x.value.ndim
+    shape = [-1 if d == at else 1 for d in range(n)]
+    name = g.emit("Expand", g.emit("Reshape", g.name(index), g.constant(shape)), g.shape_of(source))
+    wide = Item(index.value.view(shape).expand(source.value.shape), name)
+    return scatter_reduce(g, out, x, dim, wide, source, how, include)
+
+
 def index_add(g: Builder, out: Tensor, x: Item, dim: Item, index: Item, source: Item, alpha: Item) -> str:
     values = g.name(source, out.dtype)
     if plain(alpha) != 1:
@@ -662,7 +673,7 @@ ROWS: dict[str, Callable] = {
     "full": full, "zeros": filled(0), "ones": filled(1), "empty": filled(0), "zeros_like": filled_like(0),
     "ones_like": filled_like(1), "empty_like": filled_like(0), "full_like": full_like, "new_zeros": new_filled(0),
     "new_ones": new_filled(1), "new_empty": new_filled(0), "new_full": new_full, "fill": full_like, "zero": filled_like(0),
-    "scatter_add": scatter_add, "scatter_reduce": scatter_reduce, "index_add": index_add, "index_copy": index_copy,
+    "scatter_add": scatter_add, "scatter_reduce": scatter_reduce, "index_add": index_add, "index_reduce": index_reduce, "index_copy": index_copy,
     "index_fill": index_fill, "index_put": index_put, "nonzero": nonzero, "masked_select": masked_select,
     "take_along_dim": take_along, "linspace": linspace, "eye": eye, "diag_embed": diag_embed,
     "ravel": ravel, "flipud": flipped(0), "fliplr": flipped(1), "trace": trace, "data": itself,
