@@ -769,46 +769,6 @@ def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12
     """input divided by its p-norm over `dim`, which counts as at least `eps`."""
     ...
 
-def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
-    """The product of two matrices."""
-    ...
-
-def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
-    """The sum of the products of two vectors' elements."""
-    ...
-
-def vdot(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """As `dot`, with the conjugate of the first vector."""
-    ...
-
-def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
-    """A matrix times a vector."""
-    ...
-
-def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
-    """All products of an element of one vector and one of another."""
-    ...
-
-def ger(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
-    """All products of an element of one vector and one of another."""
-    ...
-
-def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
-    """The products of two batches of matrices."""
-    ...
-
-def matmul(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The product of vectors, matrices or batches of matrices; leading dimensions are broadcast."""
-    ...
-
-def inner(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The sums of products along the last dimensions of both."""
-    ...
-
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor:
-    """x w^T + b: each output is a weighted sum of the inputs."""
-    ...
-
 def reshape(input: Tensor, *dims: _int | Sequence[_int], shape: _int | Sequence[_int] | None = None) -> Tensor:
     """The elements in another shape: a view where possible, else a copy."""
     ...
@@ -1152,6 +1112,46 @@ def fractional_max_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], out
     ...
 @overload
 def fractional_max_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], output_size: _int | Sequence[_int] | None = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Any = None) -> Any: ...
+
+def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
+    """The product of two matrices."""
+    ...
+
+def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
+    """The sum of the products of two vectors' elements."""
+    ...
+
+def vdot(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """As `dot`, with the conjugate of the first vector."""
+    ...
+
+def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
+    """A matrix times a vector."""
+    ...
+
+def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
+    """All products of an element of one vector and one of another."""
+    ...
+
+def ger(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
+    """All products of an element of one vector and one of another."""
+    ...
+
+def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
+    """The products of two batches of matrices."""
+    ...
+
+def matmul(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """The product of vectors, matrices or batches of matrices; leading dimensions are broadcast."""
+    ...
+
+def inner(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """The sums of products along the last dimensions of both."""
+    ...
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor:
+    """x w^T + b: each output is a weighted sum of the inputs."""
+    ...
 
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
     """The tensors one after another along the existing dimension `dim`; an empty 1-D tensor counts for nothing."""

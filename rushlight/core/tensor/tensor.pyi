@@ -852,48 +852,6 @@ class Tensor:
         """The logarithm of `softmax`, without overflow."""
         ...
 
-    def mm(self, mat2: Tensor) -> Tensor:
-        """The product of two matrices."""
-        ...
-
-    def dot(self, tensor: Tensor) -> Tensor:
-        """The sum of the products of two vectors' elements."""
-        ...
-
-    def vdot(self, other: Tensor | _Number) -> Tensor:
-        """As `dot`, with the conjugate of the first vector."""
-        ...
-
-    def mv(self, vec: Tensor) -> Tensor:
-        """A matrix times a vector."""
-        ...
-
-    def outer(self, vec2: Tensor) -> Tensor:
-        """All products of an element of one vector and one of another."""
-        ...
-
-    def ger(self, vec2: Tensor) -> Tensor:
-        """All products of an element of one vector and one of another."""
-        ...
-
-    def bmm(self, mat2: Tensor) -> Tensor:
-        """The products of two batches of matrices."""
-        ...
-
-    def matmul(self, other: Tensor | _Number) -> Tensor:
-        """The product of vectors, matrices or batches of matrices; leading dimensions are broadcast."""
-        ...
-
-    def __matmul__(self, other: Tensor) -> Tensor:
-        ...
-
-    def __rmatmul__(self, other: Tensor) -> Tensor:
-        ...
-
-    def inner(self, other: Tensor | _Number) -> Tensor:
-        """The sums of products along the last dimensions of both."""
-        ...
-
     def _view_shape(self, *shape: _int | Sequence[_int]) -> Tensor:
         """The same elements in another shape, without a copy."""
         ...
@@ -1115,6 +1073,48 @@ class Tensor:
 
     def as_strided_(self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None=None) -> Self:
         """Make the tensor `as_strided` of itself, in place: its memory stays, its shape and strides change."""
+        ...
+
+    def mm(self, mat2: Tensor) -> Tensor:
+        """The product of two matrices."""
+        ...
+
+    def dot(self, tensor: Tensor) -> Tensor:
+        """The sum of the products of two vectors' elements."""
+        ...
+
+    def vdot(self, other: Tensor | _Number) -> Tensor:
+        """As `dot`, with the conjugate of the first vector."""
+        ...
+
+    def mv(self, vec: Tensor) -> Tensor:
+        """A matrix times a vector."""
+        ...
+
+    def outer(self, vec2: Tensor) -> Tensor:
+        """All products of an element of one vector and one of another."""
+        ...
+
+    def ger(self, vec2: Tensor) -> Tensor:
+        """All products of an element of one vector and one of another."""
+        ...
+
+    def bmm(self, mat2: Tensor) -> Tensor:
+        """The products of two batches of matrices."""
+        ...
+
+    def matmul(self, other: Tensor | _Number) -> Tensor:
+        """The product of vectors, matrices or batches of matrices; leading dimensions are broadcast."""
+        ...
+
+    def __matmul__(self, other: Tensor) -> Tensor:
+        ...
+
+    def __rmatmul__(self, other: Tensor) -> Tensor:
+        ...
+
+    def inner(self, other: Tensor | _Number) -> Tensor:
+        """The sums of products along the last dimensions of both."""
         ...
 
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
