@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
+from rushlight import nn
 from rushlight.compile.jit import native_update
 from rushlight.compile.jit import optimizer as optimizer_step
 from rushlight.compile.jit.update import NotTraceable, evaluate, holds, trace
@@ -634,6 +635,26 @@ def test_native_update_for_compiled_steps():
     assert native.set_options(options | {"weight_decay": 0.5})
     assert native.kernel.call(native.block.ctypes.data) == 1
     assert_same([*itertools.chain(*arrays)], [*itertools.chain(*expected)])
+
+
+@pytest.mark.parametrize("stepped", [slice(None), slice(1, 2)])
+def test_compiled_steps_of_parts_of_one_tensor(stepped):
+    def losses(compiled):
+        flat = torch.linspace(-1, 1, 12)
+        params = [nn.Parameter(torch.empty(4)) for _ in range(3)]
+        nn.utils.vector_to_parameters(flat, params)
+        optimizer = torch.optim.SGD(params[stepped], lr=0.1, momentum=0.9)
+
+        def step():
+            optimizer.zero_grad()
+            (params[0] * params[1] * params[2] - 1).square().sum().backward()
+            optimizer.step()
+            return flat.square().sum()
+
+        f = torch.compile(step) if compiled else step
+        return [*(f().item() for _ in range(STEPS)), *flat.tolist()]
+
+    np.testing.assert_allclose(losses(True), losses(False), rtol=1e-5)
 
 
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam"])

@@ -194,6 +194,9 @@ def forwards(rank, size):
     (model(x).square().mean() + model(2 * x).abs().mean()).backward()
     model.eval()
     (model(x).square().mean() + model(2 * x).abs().mean()).backward()
+    step = torch.compile(lambda x: (model(x).square().mean() + model(2 * x).abs().mean()).backward())
+    for _ in range(4):
+        step(x)
     table = DistributedDataParallel(nn.Embedding(4, 2, sparse=True))
     with pytest.raises(NotImplementedError, match="sparse gradients are not averaged by DistributedDataParallel"):
         table(torch.tensor([rank])).sum().backward()

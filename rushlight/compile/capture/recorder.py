@@ -531,10 +531,10 @@ class Recorder:
         for i, (tensors, row) in enumerate(zip(lists, refs, strict=True)):
             written = None if row is None or i == 1 else [None if r is None else _like(r) for r in row]
             node.results.append(written)
-            after += [(r, t, v) for r, t, v in zip(row or (), tensors or (), written or (), strict=False) if v]
+            after += [(t, v) for t, v in zip(tensors or (), written or (), strict=False) if v]
         self.graph.nodes.append(node)
-        for r, t, value in after:
-            self.write(r, self.region(t, line), value.ref(), line)
+        for t, value in after:  # each into what those before have left: parameters may be parts of one tensor
+            self.write(self.ref(t, line), self.region(t, line), value.ref(), line)
 
     def _option(self, name: str, value: Any) -> Any:
         """An option as it is, or an input where it may change from step to step."""
