@@ -657,6 +657,27 @@ def test_compiled_steps_of_parts_of_one_tensor(stepped):
     np.testing.assert_allclose(losses(True), losses(False), rtol=1e-5)
 
 
+def test_a_part_of_one_tensor_becomes_a_part_of_another():
+    first, second = torch.arange(6.0), torch.full((6,), 2.0)
+    part = nn.Parameter(torch.empty(2))
+    part.data = first[2:4]
+    f = torch.compile(lambda: (part.detach().sum() + first.sum()).item())
+    assert [f() for _ in range(4)] == [20.0] * 4
+    part.data = second[2:4]
+    assert [f() for _ in range(4)] == [19.0] * 4
+    part.data = first[4:6]
+    assert [f() for _ in range(4)] == [24.0] * 4
+
+
+def test_a_part_of_an_argument_stays_what_it_is():
+    whole = torch.arange(4.0)
+    part = whole[:2]
+    f = torch.compile(lambda x: (x.sum() + 10 * part.sum()).item())
+    with pytest.warns(UserWarning, match="shares memory with an argument"):
+        assert [f(whole) for _ in range(4)] == [16.0] * 4
+    assert f(torch.ones(4)) == 14
+
+
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
 def test_the_log_names_updates(monkeypatch, capsys, optimizer):
     monkeypatch.setenv("RUSHLIGHT_LOG", "kernels")
