@@ -2,7 +2,8 @@
 
 calls: collectives and steps with DistributedDataParallel among processes of this host; the jobs take turns, and Rushlight's ratios to
 mpi4py are of numbers from the same processes. link: two hosts with a link of 1 Gbit/s and of 200 Mbit/s. explain: what a compiled step
-exchanges. model: the tables of docs/scale.md, by recorded numbers. Those four unless some are named; fit, which has to be named, takes
+exchanges. model: the tables of docs/scale.md, by recorded numbers. Those four unless some are named. Two have to be named: steps
+takes those of ResNet-18 and other networks behind DistributedDataParallel, eager and compiled, with the processor's time; fit takes
 the model's numbers again and writes them into scale_numbers.json. Hosts are network namespaces (root, Linux).
 """
 
@@ -25,6 +26,7 @@ _WORKER = Path(__file__).with_name("scale_worker.py")
 _CALLS = ("4 KB", "1 MB", "64 MB")
 _STEPS = ("MLP", "CIFAR-10 network")
 _LIMIT_S = 300
+_NAMED = ("fit", "steps")  # the parts that are left out where none is named
 _LINK_WORKER = Path(__file__).with_name("scale_link_worker.py")
 _FIT_MBIT, _FIT_HOSTS = 40, (2, 4, 8, 16)
 
@@ -46,7 +48,7 @@ def main(parts: Sequence[str] = (), ranks: int = 2, rounds: int = 3, torch_pytho
     unknown = [part for part in parts if part not in _PARTS]
     if unknown:
         raise SystemExit(f"no part {unknown[0]!r}: {', '.join(_PARTS)}")
-    for part in parts or [part for part in _PARTS if part != "fit"]:
+    for part in parts or [part for part in _PARTS if part not in _NAMED]:
         print(f"--- {part}")
         if part in ("link", "fit") and missing():
             print(f"needs {missing()}")
@@ -67,6 +69,26 @@ def _calls(pythons: dict[str, str], ranks: int, rounds: int) -> None:
     for name in ("start", *_CALLS, *_STEPS):
         label = f"all_reduce {name}" if name in _CALLS else f"DDP {name}" if name in _STEPS else "init, first call"
         print(_row(label, ours[name], theirs.get(name), ours.get(f"{name} mpi4py")))
+
+
+def _steps(pythons: dict[str, str], ranks: int, rounds: int) -> None:
+    """Steps of larger networks; the libraries take turns, and the best of the rounds counts."""
+    best: dict[str, dict[str, list[float]]] = {library: {} for library in pythons}
+    for _ in range(rounds):
+        for library, python in pythons.items():
+            for name, times in _job(python, f"steps-{library}", ranks).items():
+                best[library][name] = [min(pair) for pair in zip(times, best[library].get(name, times), strict=True)]
+    theirs = best.get("torch", {})
+    print(
+        f"{ranks} processes, one thread each; milliseconds of a step, and of the processor in it; the best of {rounds} medians"
+    )
+    print(f"{'':24}{'Rushlight':>10}{'processor':>11}{'torch gloo':>12}{'processor':>11}{'/ gloo':>8}{'/ its':>7}")
+    for name, own in best["rushlight"].items():
+        other = theirs.get(f"{name.split()[0]} eager")
+        cells = f"{name:24}{own[0] * 1e3:10.2f}{own[1] * 1e3:11.2f}"
+        if other is not None:
+            cells += f"{other[0] * 1e3:12.2f}{other[1] * 1e3:11.2f}{own[0] / other[0]:8.2f}{own[1] / other[1]:7.2f}"
+        print(cells)
 
 
 def _link(pythons: dict[str, str], ranks: int, rounds: int) -> None:
@@ -123,7 +145,7 @@ def _machine() -> str:
     return f"{name}, {os.cpu_count()} cores, Linux {os.uname().release.partition('-')[0]}"
 
 
-_PARTS = {"calls": _calls, "link": _link, "explain": _explain, "model": _model, "fit": _fit}
+_PARTS = {"calls": _calls, "link": _link, "explain": _explain, "model": _model, "steps": _steps, "fit": _fit}
 
 
 def _row(label: str, own: float, gloo: float | None, mpi4py: float | None) -> str:
@@ -137,7 +159,7 @@ def _job(python: str, library: str, ranks: int) -> dict[str, Any]:
     """What rank 0 of a new job has measured."""
     root = str(_WORKER.parent.parent)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    if library != "torch":
+    if not library.endswith("torch"):
         environment["PYTHONPATH"] = root
     with tempfile.TemporaryDirectory() as folder:
         command = [python, str(_WORKER), library]

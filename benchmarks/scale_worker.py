@@ -3,7 +3,8 @@
 import json
 import statistics
 import sys
-from time import perf_counter
+from pathlib import Path
+from time import perf_counter, process_time
 
 SIZES = {"4 KB": (4 << 10, 1000), "1 MB": (1 << 20, 100), "64 MB": (64 << 20, 5)}
 STEPS = 30
@@ -70,6 +71,46 @@ def explain(rank, size, meet):
     torch.distributed.destroy_process_group()
 
 
+NETWORKS = {"cifar10": 64, "mlp": 64, "lstm": 20, "resnet18": 32}  # of step_cases, and the batch of a process
+SECONDS = 6.0  # of each way of each network
+
+
+def steps(library, rank, size, meet):
+    """Steps of larger networks: {"name way": (seconds, processor's seconds)}, medians; ways: eager, and Rushlight's compiled one."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from benchmarks import step_cases
+
+    torch = __import__(library)
+    dist = __import__(f"{library}.distributed").distributed
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", meet, rank=rank, world_size=size)
+    found = {}
+    for name, batch in NETWORKS.items():
+        for way in ("eager", "compiled") if library == "rushlight" else ("eager",):
+            case = getattr(step_cases, name)(torch, torch.nn.parallel.DistributedDataParallel, batch)
+            step = torch.compile(case.step) if way == "compiled" else case.step
+            found[f"{name} {way}"] = _timed(dist, torch, step, case.batches)
+    if rank == 0:
+        print(json.dumps(found), flush=True)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def _timed(dist, torch, step, batches):
+    """The medians of a step's time and of its processor time, after five that warm it up; all processes make as many."""
+    for i in range(5):
+        begun = perf_counter()
+        step(*batches[i % len(batches)])
+    repeats = torch.tensor([max(5, min(60, int(SECONDS / (perf_counter() - begun))))])
+    dist.broadcast(repeats, 0)
+    times = []
+    for i in range(int(repeats)):
+        begun, used = perf_counter(), process_time()
+        step(*batches[i % len(batches)])
+        times.append((perf_counter() - begun, process_time() - used))
+    return [statistics.median(column) for column in zip(*times)]
+
+
 def main(library, rank, size, meet):
     """Measure under `library`; with Rushlight, mpi4py's own all_reduce too, in turn."""
     begun = perf_counter()
@@ -102,5 +143,7 @@ def main(library, rank, size, meet):
 if __name__ == "__main__":
     if sys.argv[1] == "explain":
         explain(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    elif sys.argv[1].startswith("steps-"):
+        steps(sys.argv[1].removeprefix("steps-"), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
     else:
         main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

@@ -297,12 +297,14 @@ class ProcessGroup:
         own = self._rank
         return [outgoing[own] if rank == own else self.take(rank, key, likes[rank]) for rank in range(self.size())]
 
-    def reduce_scatter(self, key: bytes, parts: list[np.ndarray], op: RedOpType) -> np.ndarray:
-        """The reduction, over all ranks, of their parts for this rank."""
+    def reduce_scatter(
+        self, key: bytes, parts: list[np.ndarray], op: RedOpType, into: np.ndarray | None = None
+    ) -> np.ndarray:
+        """The reduction, over all ranks, of their parts for this rank, in `into` if there is one and it can be."""
         shapes = ", ".join(str(list(part.shape)) for part in parts)
         call = f"reduce_scatter({op.name}) of {parts[0].dtype} {shapes}"
         if self.wire is not None:
-            return self.wire.reduce_scatter(self._agree(key, call), parts, op)
+            return self.wire.reduce_scatter(self._agree(key, call), parts, op, into)
         note = self.begin(key, call)
         return self._reduce_scatter(key, parts, op, note)
 

@@ -338,6 +338,16 @@ def group_options():
     return train(model, optimizer), batches(), (model, optimizer)
 
 
+def parts_of_one():
+    """Parameters that are parts of one tensor, which is read after they are stepped."""
+    model = mlp()
+    flat = nn.utils.parameters_to_vector(model.parameters()).detach()
+    nn.utils.vector_to_parameters(flat, model.parameters())
+    optimizer = optim.Adam(model.parameters(), lr=0.01)
+    inner = train(model, optimizer)
+    return lambda *batch: (inner(*batch), flat.square().sum()), batches(), (model, optimizer, flat)
+
+
 def hooks():
     model = mlp()
     model[0].weight.register_hook(lambda g: g * 0.5)
@@ -360,7 +370,7 @@ STEPS = {
         for f in (
             sgd_keeping_grads, dropout_and_batch_norm, accumulation, clipping, clip_values, gan, manual, manual_zeroing,
             through_data, grad_function, gradient_penalty, in_place_forward, buffers, masks, convolution, embedding,
-            double_step, own_function, random_in_place, group_options, hooks,
+            double_step, own_function, random_in_place, group_options, parts_of_one, hooks,
         )
     },
 }  # fmt: skip

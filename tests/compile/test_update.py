@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
+from rushlight import nn
 from rushlight.compile.jit import native_update
 from rushlight.compile.jit import optimizer as optimizer_step
 from rushlight.compile.jit.update import NotTraceable, evaluate, holds, trace
@@ -634,6 +635,47 @@ def test_native_update_for_compiled_steps():
     assert native.set_options(options | {"weight_decay": 0.5})
     assert native.kernel.call(native.block.ctypes.data) == 1
     assert_same([*itertools.chain(*arrays)], [*itertools.chain(*expected)])
+
+
+@pytest.mark.parametrize("stepped", [slice(None), slice(1, 2)])
+def test_compiled_steps_of_parts_of_one_tensor(stepped):
+    def losses(compiled):
+        flat = torch.linspace(-1, 1, 12)
+        params = [nn.Parameter(torch.empty(4)) for _ in range(3)]
+        nn.utils.vector_to_parameters(flat, params)
+        optimizer = torch.optim.SGD(params[stepped], lr=0.1, momentum=0.9)
+
+        def step():
+            optimizer.zero_grad()
+            (params[0] * params[1] * params[2] - 1).square().sum().backward()
+            optimizer.step()
+            return flat.square().sum()
+
+        f = torch.compile(step) if compiled else step
+        return [*(f().item() for _ in range(STEPS)), *flat.tolist()]
+
+    np.testing.assert_allclose(losses(True), losses(False), rtol=1e-5)
+
+
+def test_a_part_of_one_tensor_becomes_a_part_of_another():
+    first, second = torch.arange(6.0), torch.full((6,), 2.0)
+    part = nn.Parameter(torch.empty(2))
+    part.data = first[2:4]
+    f = torch.compile(lambda: (part.detach().sum() + first.sum()).item())
+    assert [f() for _ in range(4)] == [20.0] * 4
+    part.data = second[2:4]
+    assert [f() for _ in range(4)] == [19.0] * 4
+    part.data = first[4:6]
+    assert [f() for _ in range(4)] == [24.0] * 4
+
+
+def test_a_part_of_an_argument_stays_what_it_is():
+    whole = torch.arange(4.0)
+    part = whole[:2]
+    f = torch.compile(lambda x: (x.sum() + 10 * part.sum()).item())
+    with pytest.warns(UserWarning, match="shares memory with an argument"):
+        assert [f(whole) for _ in range(4)] == [16.0] * 4
+    assert f(torch.ones(4)) == 14
 
 
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam"])

@@ -165,6 +165,20 @@ def in_halves(rank, size):
     return found, count, explained
 
 
+def of_views(rank, size):
+    """A sum of a tensor in another shape is under way while others are computed: in four calls eagerly, then compiled."""
+
+    def step(x):
+        y = x * 2
+        work = dist.all_reduce(y.view(-1), async_op=True)
+        z = torch.sort(torch.sort(x + 1).values * 3).values  # in the memory of others
+        work.wait()
+        return y.sum(), z.sum()
+
+    x = torch.full((16, 16), rank + 1.0)
+    return [[[t.item() for t in call(x)] for _ in range(4)] for call in (step, torch.compile(step))]
+
+
 def left_under_way(rank, size):
     """What a program cannot repeat runs eagerly, and is right."""
 
@@ -347,6 +361,7 @@ def results(tmp_path_factory):
         many_steps,
         by_hand,
         in_halves,
+        of_views,
         aliases,
         left_under_way,
         wrapped,
@@ -402,6 +417,12 @@ def test_collectives_in_halves(results):
         (escaping,), (asking,) = result["left_under_way"]
         assert "wait() for all_reduce(SUM) comes after the compiled function has returned" in escaping
         assert "is_completed() of a torch.distributed call depends on how far it is" in asking
+
+
+def test_sums_of_views_have_their_memory_until_the_end(results):
+    for rank, result in enumerate(results):
+        for found in result["of_views"]:
+            assert found == [[6 * 256, 3 * (rank + 2) * 256]] * 4
 
 
 def test_a_wrapped_network(results):

@@ -56,15 +56,21 @@ def set_options(optimizer):
     return schedule
 
 
-def zero(rank, size, compiled=True):
+def zero(rank, size, compiled=True, as_view=False):
     model = DistributedDataParallel(network())
-    optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.SGD, lr=0.05, momentum=0.9)
+    optimizer = ZeroRedundancyOptimizer(
+        model.parameters(), torch.optim.SGD, parameters_as_bucket_view=as_view, lr=0.05, momentum=0.9
+    )
     values, programs, texts = trained(rank, model, optimizer, set_options(optimizer), compiled)
     return values, programs, texts, optimizer.optim.param_groups[0]["lr"]
 
 
 def zero_eagerly(rank, size):
     return zero(rank, size, compiled=False)
+
+
+def zero_of_views(rank, size):
+    return zero(rank, size, as_view=True)
 
 
 def averager(rank, size, compiled=True):
@@ -80,15 +86,16 @@ def averager_eagerly(rank, size):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    functions = [zero, zero_eagerly, averager, averager_eagerly]
+    functions = [zero, zero_of_views, zero_eagerly, averager, averager_eagerly]
     return results_of(functions, 2, tmp_path_factory.mktemp("wrappers"))
 
 
 def test_the_learning_rate_of_a_spread_optimizer(results):
     for result in results:
-        values, programs, texts, lr = result["zero"]
-        assert abs(values - result["zero_eagerly"][0]).max() < 1e-6
-        assert (programs >= 1, texts, lr) == (True, [], 0.4)
+        for name in ("zero", "zero_of_views"):
+            values, programs, texts, lr = result[name]
+            assert abs(values - result["zero_eagerly"][0]).max() < 1e-6
+            assert (programs >= 1, texts, lr) == (True, [], 0.4)
 
 
 def test_an_averager_counts_each_step(results):

@@ -194,16 +194,44 @@ def forwards(rank, size):
     (model(x).square().mean() + model(2 * x).abs().mean()).backward()
     model.eval()
     (model(x).square().mean() + model(2 * x).abs().mean()).backward()
+    step = torch.compile(lambda x: (model(x).square().mean() + model(2 * x).abs().mean()).backward())
+    for _ in range(4):
+        step(x)
     table = DistributedDataParallel(nn.Embedding(4, 2, sparse=True))
     with pytest.raises(NotImplementedError, match="sparse gradients are not averaged by DistributedDataParallel"):
         table(torch.tensor([rank])).sum().backward()
     return model.module[1].weight.grad.tolist()
 
 
+def own_hooks(rank, size):
+    """What hooks of the program see, two passes long: with hooks that clamp, and that take the gradient away; kept gradients."""
+    found = []
+    for act in ("clamp", "take"):
+        net = nn.Linear(2, 1)
+        model, seen = DistributedDataParallel(net), []
+
+        def hook(p, act=act, seen=seen):
+            seen.append(p.grad.sum().item())
+            p.grad = p.grad.clamp(-1, 1) if act == "clamp" else None
+
+        for p in net.parameters():
+            p.register_post_accumulate_grad_hook(hook)
+        for _ in range(2):
+            model(torch.full((1, 2), 1.0 + 2 * rank)).sum().backward()
+        found.append((sorted(seen), [p.grad.tolist() for p in net.parameters()]))
+    model = DistributedDataParallel(nn.Linear(2, 1), gradient_as_bucket_view=True)
+    kept = []
+    for _ in range(2):
+        model.zero_grad(set_to_none=False)
+        model(torch.full((1, 2), 1.0 + 2 * rank)).sum().backward()
+        kept.append([p.grad for p in model.parameters()])
+    return [*found, all(a is b for a, b in zip(*kept, strict=True))]
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     return results_of(
-        [trained, compiled, accumulated, buffers, hooks, unused, delayed, late_gradients, forwards],
+        [trained, compiled, accumulated, buffers, hooks, unused, delayed, late_gradients, forwards, own_hooks],
         2,
         tmp_path_factory.mktemp("ddp"),
     )
@@ -230,6 +258,13 @@ def test_compiled_functions_go_on_averaging(results):
 def test_two_forward_passes_before_backward(results):
     first, second = (result["forwards"] for result in results)
     assert first == second and all(abs(g) > 0.1 for g in first)
+
+
+def test_hooks_of_programs_come_before_averages(results):
+    clamped, taken, stays = results[0]["own_hooks"]  # torch's numbers
+    assert clamped == ([1.0, 2.0, 2.0, 4.0], [[[1.0, 1.0]], [1.0]])
+    assert taken == ([1.0, 1.0, 2.0, 2.0], [[[0.0, 0.0]], [0.0]])
+    assert stays
 
 
 def test_delayed_averages_are_the_same(results):

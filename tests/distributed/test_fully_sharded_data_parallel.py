@@ -94,6 +94,22 @@ def surface(rank, size):
     return found
 
 
+def cast_arguments(rank, size):
+    """[the argument's type in the outermost module, which has no parameters of its own, in each of two steps] by its option."""
+    found = []
+    for casts in (True, False):
+        options = {"param_dtype": torch.bfloat16, "cast_root_forward_inputs": casts, "cast_forward_inputs": True}
+        net = nn.Sequential(nn.Identity(), nn.Linear(4, 4))
+        policy = wrap.ModuleWrapPolicy({nn.Linear})
+        model = FSDP(net, auto_wrap_policy=policy, mixed_precision=fsdp.MixedPrecision(**options), use_orig_params=True)
+        seen = []
+        net[0].register_forward_pre_hook(lambda module, args, seen=seen: seen.append(args[0].dtype))
+        for _ in range(2):
+            model(torch.ones(2, 4)).sum().backward()
+        found.append(seen)
+    return found
+
+
 def refused(rank, size):
     net, found = _model(False), {}
     mixed = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).double())
@@ -187,7 +203,7 @@ def _bits(net, optimizer):
 def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flat")
     os.environ["SHARDED_TEST_FOLDER"] = str(folder / "saved")
-    found = results_of([losses, surface, refused, wrapped, saved], 2, folder)
+    found = results_of([losses, surface, cast_arguments, refused, wrapped, saved], 2, folder)
     return found + results_of([loaded], 3, tmp_path_factory.mktemp("three"))
 
 
@@ -257,6 +273,11 @@ def test_what_is_out_of_reach_is_refused(name, results):
     for rank in range(2):
         kind, message = results[rank]["refused"][name]
         assert kind == REFUSED[name][0] and REFUSED[name][1] in message
+
+
+def test_each_step_casts_the_outermost_arguments(results):
+    for rank in range(2):
+        assert results[rank]["cast_arguments"] == [[torch.bfloat16] * 2, [torch.float32] * 2]
 
 
 def test_wrap_policies(results):

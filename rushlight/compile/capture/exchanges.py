@@ -33,9 +33,13 @@ def record_exchange(recorder: Any, kind: str, t: Any, step: Any, line: Any, out:
     place = recorder.ref(target, line, step.name)
     if kind == "end" and out is not None:
         operands = (place, *operands)  # what is sent has to stay until then
+    elif kind == "end" and id(step) in recorder.begun:
+        operands = (*operands, recorder.begun[id(step)])  # as has the memory that the first half works in
     result = _like(place) if step.writes else None
     recorder.graph.nodes.append(Call(made, operands, (step.group,), None, () if result is None else (result,), line))
     if result is not None:
+        if kind == "begin":
+            recorder.begun[id(step)] = result
         recorder.write(place, recorder.region(target, line), result, line)
 
 

@@ -153,15 +153,20 @@ recording = lock()
 PATIENCE_S = 10.0
 
 
+_SHARED = "a global, closure or module tensor shares memory with an argument; clone() one of them before the call"
+
+
 class Existing:
     """The tensors that were there before the capture began, by their memory, and the gradients among them."""
 
     def __init__(self, tensors: list[Tensor], arguments: list):
-        own = {id(t) for t in arguments}
+        own, self.leaves = {id(t) for t in arguments}, arguments
         self.arguments = {id(t): i for i, t in reversed(list(enumerate(arguments))) if isinstance(t, Tensor)}
         self.tensors = tensors
         self.arrays = {id(t): t._array for t in tensors}  # kept alive: no address may be used again
         self.known = {id(t) for t in tensors}
+        self.aliased: list[Tensor] = []  # of which there are aliases without history
+        self.parts: dict[int, tuple[Any, Tensor]] = {}  # sources that are used as parts of another tensor, and that one
         self.grads = [(t, t._grad) for t in tensors if t._grad is not None or t._edge is not None]
         self.owner = {id(g): t for t, g in self.grads if g is not None}
         places = [(*extent(t._array), t) for t in tensors if t._array.size and id(t) not in own]
@@ -201,10 +206,32 @@ class Existing:
             )
         array = self.arrays[id(whole)]
         if memory.find(array) is not None:
-            raise CaptureError(
-                "a global, closure or module tensor shares memory with an argument; clone() one of them before the call"
-            )
-        return add_source(memory, array, self.source_of(whole))
+            raise CaptureError(_SHARED)
+        region = add_source(memory, array, self.source_of(whole))
+        self.note_use(t, region)
+        return region
+
+    def note_use(self, t: Tensor, region: Region) -> None:
+        """A tensor is used as what it is in a region: a program goes on only while it is in the same place of that memory."""
+        if id(t) not in self.known or id(t) in self.arguments:
+            return
+        whole = region.source.source if isinstance(region.source, Window) else region.source
+        if isinstance(whole, Argument) and isinstance(self.leaves[whole.index], Tensor):
+            raise CaptureError(_SHARED)
+        source = self.source_of(t)
+        if (
+            isinstance(whole, External)
+            and whole.held is not t
+            and not isinstance(getattr(source, "of", None), Argument)
+        ):
+            self.parts[id(t)] = source, whole.held
+
+    def note_aliased(self, memory: Memory) -> None:
+        """Note what the tensors of which there are aliases are parts of, now that it is known what is used."""
+        for t in self.aliased:
+            region = memory.find(t._array) if t._array.size else None
+            if region is not None:
+                self.note_use(t, region)
 
 
 def add_source(memory: Memory, a: np.ndarray, source: Any) -> Region:

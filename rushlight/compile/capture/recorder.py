@@ -112,6 +112,7 @@ class Recorder:
         self.options: dict[tuple, Ref] = {}
         self.schedules: list[tuple] = []
         self.conditions: dict[Any, Callable[[], bool]] = {}  # what exchanges with other processes need
+        self.begun: dict[int, Ref] = {}  # by the identity of an exchange in two halves, what the first one gives
         self.shaped: set[Value] = set()  # what depends on shapes alone
         self.arrays_read: set[int] = set()  # arguments that are arrays of NumPy whose values Python has seen
         self.looked: list[tuple[Region, Ref, np.ndarray]] = []  # integers from outside that Python has seen
@@ -135,6 +136,11 @@ class Recorder:
         return region
 
     # ------------------------------------------------------------------------------------------ operators
+
+    def cut(self, t: Tensor, alias: Tensor, how: str) -> None:
+        """An alias without history was made of a tensor, which may be a part of another one."""
+        if id(t) in self.existing.known:
+            self.existing.aliased.append(t)
 
     def graded(self, t: Tensor) -> None:
         """A tensor is given another gradient, or none. What other threads do to theirs is not told here."""
@@ -248,6 +254,7 @@ class Recorder:
         try:
             region = self.memory.find(t._array)
             if region is not None:
+                self.existing.note_use(t, region)
                 return region
             region = self.existing.region_for(t, self.memory)
         except CaptureError as error:
@@ -531,10 +538,10 @@ class Recorder:
         for i, (tensors, row) in enumerate(zip(lists, refs, strict=True)):
             written = None if row is None or i == 1 else [None if r is None else _like(r) for r in row]
             node.results.append(written)
-            after += [(r, t, v) for r, t, v in zip(row or (), tensors or (), written or (), strict=False) if v]
+            after += [(t, v) for t, v in zip(tensors or (), written or (), strict=False) if v]
         self.graph.nodes.append(node)
-        for r, t, value in after:
-            self.write(r, self.region(t, line), value.ref(), line)
+        for t, value in after:  # each into what those before have left: parameters may be parts of one tensor
+            self.write(self.ref(t, line), self.region(t, line), value.ref(), line)
 
     def _option(self, name: str, value: Any) -> Any:
         """An option as it is, or an input where it may change from step to step."""

@@ -17,6 +17,7 @@ from ...core.dispatch.torch_function import modes as function_modes
 from ...core.tensor.dtype import get_default_dtype
 from ...core.tensor.node import Leaf
 from ...core.tensor.placeholder import NoArray
+from ...core.tensor.storage import address_of
 from ...core.tensor.tensor import Tensor
 from ..capture.outputs import Outcome
 from ..capture.recorder import Recorder
@@ -104,6 +105,8 @@ class Guards(CallGuards):
         has = [(o, before.get(id(o.tensor(leaves))) is not None) for o in owners.values()]
         self.holders = tuple((o.held, had) for o, had in has if isinstance(o, External))
         self.owners = tuple((o, had) for o, had in has if not isinstance(o, External))
+        existing.note_aliased(recorder.memory)
+        self.parts = tuple((s, whole, _place(s.tensor(leaves), whole)) for s, whole in existing.parts.values())
         self.grads = tuple((g, _geometry(existing.arrays[id(before[id(g.of.tensor(leaves))])])) for g in grads)
 
     def mismatch(self, leaves: list, template: Any, modes: tuple) -> str | None:
@@ -147,6 +150,10 @@ class Guards(CallGuards):
         for t, had in self.holders:
             if (t._grad is not None) is not had:
                 return f"whether .grad of a tensor {list(t._array.shape)} is None"
+        for source, whole, place in self.parts:
+            part = source.tensor([])
+            if part is None or _place(part, whole) != place:
+                return f"where a tensor {list(place[1])} is in the memory of another"
         return None
 
     def _arguments_changed(self, leaves: list) -> str | None:
@@ -233,6 +240,10 @@ class _Tensors(Check):
             if (g is not None) is not had:
                 return None
             places.append((t, "_grad", g))
+        for source, *_ in guards.parts:
+            if not isinstance(source, External):
+                return None
+            places.append((source.held, "_array", source.held._array))
         words = [layouts.of_slot(*place) for place in places]
         return None if None in words else [w for pair in words for w in pair or ()]
 
@@ -334,6 +345,12 @@ def modes() -> tuple:
 
 def _geometry(a: np.ndarray) -> tuple:
     return a.shape, a.strides, a.dtype
+
+
+def _place(part: Tensor, whole: Tensor) -> tuple:
+    """Where a tensor is, from the beginning of another one's memory."""
+    a = part._array
+    return address_of(a) - address_of(whole._array), *_geometry(a)
 
 
 def _describe(leaf: Any) -> Any:

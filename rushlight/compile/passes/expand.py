@@ -56,7 +56,19 @@ class _Expansion:
         new = with_refs(node, self.resolve)
         if isinstance(new, Update):
             new.as_eager = id(node) in self.replicated
+            for i, results in enumerate(new.results):
+                if results:
+                    pairs = zip(new.lists[i], results, strict=True)
+                    new.lists[i] = [ref if result is None else self._whole(ref) for ref, result in pairs]
         self.new.nodes.append(new)
+
+    def _whole(self, ref: Ref) -> Ref:
+        """A window that covers its value, where an update writes: a copy of one that is a part of a larger tensor."""
+        if ref.covers():
+            return ref
+        copy = Value(ref.shape, ref.dtype)
+        self.new.nodes.append(Loop(ref.shape, [Store(copy.ref(), load(ref))]))
+        return copy.ref()
 
     def resolve(self, ref: Ref) -> Ref:
         """The window in terms of values that still exist."""

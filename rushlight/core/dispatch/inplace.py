@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from sys import _getframe
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -344,6 +346,19 @@ def _rule_reads_first(record: Op) -> bool:
     if not record.node_class.saved_names and record.rules and "finish" not in record.scope:
         record.specialise()
     return record.signature.arrays[0] in record.node_class.saved_names
+
+
+@contextmanager
+def uncounted_writes(t: Any, writer: str) -> Iterator[None]:
+    """Within the block writes to `t` count no version, so that a backward pass that has saved it goes on with what is there then."""
+    s = storage_of(t)
+    before = s.version, s.stamp, s.writes
+    try:
+        yield
+    finally:
+        emit_event("unseen", t, s.version - before[0])
+        s.version, s.stamp, s.writes = before
+        s.wrote_unseen(writer)
 
 
 def check_writable(self: Tensor, state: State, may_share: bool = False) -> None:

@@ -370,6 +370,10 @@ class Hooks:
             setattr(self, kind, table)
         handle = RemovableHandle(table)
         table[handle.id] = hook
+        if kind == "accumulated":
+            for key, other in list(table.items()):
+                if getattr(other, "comes_last", False):
+                    table.move_to_end(key)
         return handle
 
 

@@ -182,6 +182,7 @@ class State:
         """Average the gradients, and give the unit back. is_over: the whole pass is, so that no gradients follow."""
         unit = self.unit
         if unit is None:
+            self.is_backward = False
             return
         averages = self.syncs and (unit.has_gradients() or (is_over and self.was_called))
         if averages:

@@ -31,7 +31,7 @@ __all__ = ["MANAGED", "Member", "RowUnit", "Unit"]
 
 MANAGED = "_fsdp_managed"  # the mark of parameters that a unit has
 _ALIGNED = 64  # bytes
-_LARGE = 1 << 20  # bytes of a unit whose gradients leave gaps that count
+_LARGE = 1 << 20  # bytes: of a unit whose gradients leave gaps that count, of a gradient that would
 _ALONE = 1 << 16  # bytes of a part from which on it is gathered by itself, straight into its place
 
 
@@ -201,7 +201,10 @@ class Unit:
             self.finish_reduce()
 
     def _reduce(self, key: bytes, rows: list[np.ndarray]) -> np.ndarray:
-        return self.group.reduce_scatter(key, rows, RedOpType.SUM)
+        own, into = rows[0], None
+        if own.nbytes >= _LARGE:  # out of the heap: zero_grad() gives it to the system, and leaves no holes
+            into = Pages(own.nbytes).array.view(own.dtype).reshape(own.shape)
+        return self.group.reduce_scatter(key, rows, RedOpType.SUM, into)
 
     def _reduce_dtype(self, trained: list[Member]) -> DType:
         if self.reduce_dtype is not None:

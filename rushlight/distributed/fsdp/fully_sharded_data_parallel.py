@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 from ...core.dispatch.mode import no_grad
@@ -109,7 +110,9 @@ class FullyShardedDataParallel(Module):
         policy = _policy(mixed_precision, module)
         members = _members(module, ignored, left_alone, policy)
         unit = None
-        if members:
+        if not members:  # torch casts the arguments of such a module only where it is the outermost one
+            policy = replace(policy, cast_forward_inputs=False)
+        else:
             _check_uniform(members, use_orig_params)
             is_spread = strategy is not ShardingStrategy.NO_SHARD and self.process_group.size() > 1
             unit = FlatUnit(module, members, self.process_group, policy.reduce_dtype, use_orig_params, is_spread)

@@ -247,14 +247,16 @@ class Wire:
         self._do(call, "Ireduce", address(array), address(out), array.size, kind, operation, root, keep=(array, out))
         return self._shared(out, op) if self.rank == root else None
 
-    def reduce_scatter(self, call: Call, parts: list[np.ndarray], op: RedOpType) -> np.ndarray:
+    def reduce_scatter(
+        self, call: Call, parts: list[np.ndarray], op: RedOpType, into: np.ndarray | None = None
+    ) -> np.ndarray:
         """The reduction, over all ranks, of their parts for this rank."""
         own = parts[self.rank]
         native = self.library.reduction(own.dtype, op)
         if native is None:
             return combine(op, self._all_to_all(call, parts, [own] * self.size))
         flat = _joined(parts)
-        out = np.empty(own.shape, own.dtype)
+        out = np.empty(own.shape, own.dtype) if into is None else into
         counts, _ = self._table([part.size for part in parts])
         kind, operation = native
         self._do(

@@ -11,6 +11,7 @@ from weakref import ref
 
 import numpy as np
 
+from rushlight.core.dispatch.inplace import uncounted_writes
 from rushlight.core.dispatch.mode import emit_event, is_grad_enabled, no_grad, thread
 from rushlight.core.tensor.storage import storage_of
 from rushlight.core.tensor.tensor import Tensor
@@ -25,6 +26,7 @@ from .reducer import Reducer, nothing
 __all__ = ["DistributedDataParallel"]
 
 _DEFAULT_BUCKET_MB = 25
+_WRITER = "DistributedDataParallel"
 _SMALL_BYTES = 1 << 16  # of a tensor that is copied to travel together with others
 
 
@@ -193,16 +195,21 @@ class DistributedDataParallel(Module, Joinable):
             for array, place in zip(arrays, _places(tensors), strict=True):
                 np.copyto(array, values[place].reshape(array.shape))
         for t in tensors:
-            storage_of(t).wrote_unseen("DistributedDataParallel")  # backward of an earlier pass may go on, as in torch
+            storage_of(t).wrote_unseen(_WRITER)  # backward of an earlier pass may go on, as in torch
 
     def _broadcast_captured(self, tensors: list[Tensor], root: int) -> None:
         """The same in operators, and a collective, that a recorder hears of."""
-        group = self.process_group
-        flat = tensors[0] if len(tensors) == 1 else cat([t.reshape(-1) for t in tensors])
-        distributed_package().broadcast(flat, group=group, group_src=root)
-        if len(tensors) > 1 and group.rank() != root:
-            for t, place in zip(tensors, _places(tensors), strict=True):
-                t.copy_(flat[place].view(t.shape))
+        group, broadcast = self.process_group, distributed_package().broadcast
+        if len(tensors) == 1:
+            with uncounted_writes(tensors[0], _WRITER):
+                broadcast(tensors[0], group=group, group_src=root)
+            return
+        flat = cat([t.reshape(-1) for t in tensors])
+        broadcast(flat, group=group, group_src=root)
+        for t, place in zip(tensors, _places(tensors), strict=True):
+            if group.rank() != root:
+                with uncounted_writes(t, _WRITER):
+                    t.copy_(flat[place].view(t.shape))
 
     def _check_shapes(self, parameters: list[Tensor]) -> None:
         """Raises RuntimeError where another process has other parameters, in that one as well."""

@@ -17,7 +17,7 @@ from rushlight.core.dispatch.mode import emit_event, no_grad, thread
 from rushlight.core.tensor.node import Leaf
 from rushlight.core.tensor.storage import storage_of
 from rushlight.core.tensor.tensor import Tensor, wrap
-from rushlight.ops import cat
+from rushlight.ops import cat, zeros_like
 
 from .grad_bucket import GradBucket
 from .join import distributed_package
@@ -32,6 +32,7 @@ class Bucket:
         self.parameters = parameters
         self.waiting = 0
         self.gradients: Tensor | None = None
+        self.views: dict[int, Tensor] = {}  # of `gradients`, what was made the gradient of the parameter of an identity
         self.averages: np.ndarray | None = None  # flat; often the memory of `gradients`
         self.finish: Callable[[], Any] | None = None
         self.is_captured = False  # whether `gradients` is a tensor that a recorder knows
@@ -69,10 +70,12 @@ def nothing() -> None:
 class Mark:
     """The hook of each parameter. may_wait: it may be called when the whole pass is done, which can then be one program.
 
+    It comes after the hooks of programs, whenever they are registered: those see, and change, what this process has computed.
     Between processes of one host there is little to gain by sums that begin earlier: they use the same processors.
     """
 
     __slots__ = ("call", "may_wait")
+    comes_last = True
 
     def __init__(self, call: Callable[[Tensor], None], may_wait: bool):
         self.call, self.may_wait = call, may_wait
@@ -252,7 +255,9 @@ class Reducer:
     def _begin_captured(self, bucket: Bucket) -> None:
         """`_begin` in operators, and the halves of a sum, that a recorder hears of."""
         with no_grad():
-            flat = cat([(p._grad * self.share).reshape(-1) for p in bucket.parameters])  # type: ignore[operator]
+            # a hook of the program may have taken one
+            gradients = [zeros_like(p) if p._grad is None else p._grad for p in bucket.parameters]
+            flat = cat([(g * self.share).reshape(-1) for g in gradients])  # type: ignore[operator]
         group, op = self.group, self.sum_op
         total = distributed_package().captured.Collective(
             "all_reduce(SUM)", group, lambda key, array: group.all_reduce(key, array, op)
@@ -304,14 +309,17 @@ class Reducer:
         assert flat is not None and averages is not None
         if bucket.is_captured:
             bucket.gradients = bucket.averages = bucket.finish = None  # the memory of one call
+            bucket.views = {}
             bucket.is_captured = False
             with no_grad():
                 for p, place in bucket.parts():
                     part = flat[place].view(p.shape)
                     if self.as_views:
                         p.grad = part
+                    elif p._grad is None:
+                        p.grad = part.clone()
                     else:
-                        p._grad.copy_(part)  # type: ignore[union-attr]
+                        p._grad.copy_(part)
             return
         if self.as_views and averages is not flat._array:
             np.copyto(flat._array, averages)
@@ -319,8 +327,9 @@ class Reducer:
             if id(p) in unused:
                 continue
             if self.as_views:
-                with no_grad():
-                    p.grad = flat[place].view(p.shape)
+                if p._grad is None or bucket.views.get(id(p)) is not p._grad:
+                    with no_grad():
+                        p.grad = bucket.views[id(p)] = flat[place].view(p.shape)
             else:
                 _put_gradient(p, averages[place].reshape(p._array.shape))
         if self.as_views:

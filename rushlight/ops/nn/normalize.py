@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch.mode import NothingLeftToSave, emit_event, no_grad, thread
+from ...core.dispatch.inplace import uncounted_writes
+from ...core.dispatch.mode import NothingLeftToSave, no_grad, thread
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.channels_last import in_suggested_format, is_channels_last
 from ...core.tensor.dtype import bfloat16, float16
@@ -343,12 +344,8 @@ def _update(running: Tensor, new: Tensor, momentum: float) -> None:
     a, s = running._array, storage_of(running)
     wraps = isinstance(new._array, Placeholder) and new._array.write_operator is not None  # its class writes
     if thread.state.level > 1 or wraps:
-        before = s.version, s.stamp, s.writes
-        with no_grad():
+        with no_grad(), uncounted_writes(running, MOVES_STATISTICS):
             running.mul_(1 - momentum).add_(new.reshape(a.shape) * momentum)
-        emit_event("unseen", running, s.version - before[0])
-        s.version, s.stamp, s.writes = before
-        s.wrote_unseen(MOVES_STATISTICS)
         return
     if isinstance(new._array, Placeholder) and not isinstance(a, Placeholder):
         raise RuntimeError(
