@@ -22,9 +22,6 @@ __all__ = ["LANES", "SIDE_BY_SIDE", "level_bits", "sum_in_order", "sum_of_batch"
 LANES = {F32: 8, F64: 4}  # of torch's vectors; it has none of 64 bytes for sums
 SIDE_BY_SIDE = 4
 _LEVELS, _LEVELS_OF_BATCH, _BITS = 4, 8, 4
-_LARGEST = (
-    1 << 14
-)  # elements, until the compiler is loaded: of more, NumPy's passes take 5 to 10 times as long as its own sum
 
 
 def sum_in_order(a, axis, keepdims=False):
@@ -35,7 +32,7 @@ def sum_in_order(a, axis, keepdims=False):
     if type(a) is not np.ndarray or axis == () or (lanes := LANES.get(a.dtype)) is None:
         return None
     size, native, flags = a.size, native_sums.value, a.flags
-    if not 0 < size < (_LARGEST if native is None else MANY):
+    if not 0 < size < MANY:
         return None
     if not flags.c_contiguous:
         if axis is not None or not flags.f_contiguous:
@@ -146,11 +143,12 @@ def _in_levels(a, bits=None, levels=_LEVELS):
             rests.append(_in_order(a))
             break
         whole = groups << bits
-        rests.append(_in_order(a[:, whole:]) if whole < a.shape[1] else None)
+        if whole < a.shape[1]:
+            rests.append(_in_order(a[:, whole:]))
         a = _in_order(np.ascontiguousarray(a[:, :whole]).reshape(b * groups, step, n)).reshape(b, groups, n)
-    r = None
-    for rest in rests:
-        r = rest if r is None else r if rest is None else r + rest
+    r = rests[0]
+    for rest in rests[1:]:
+        r = r + rest
     return r
 
 

@@ -201,7 +201,7 @@ def _gathered(g, factors):
 
 
 def _contiguous(x, d):
-    """A fresh array in the type `d`; what stands for one while a program is captured is stored by it."""
+    """A fresh array in the type `d`; a placeholder of one is stored by the program that is captured."""
     return np.ascontiguousarray(x, d) if isinstance(x, np.ndarray) else x.astype(d)
 
 

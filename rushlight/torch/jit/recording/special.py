@@ -314,12 +314,13 @@ def _bags(rows: Any, places: Any, offsets: Any, skipped: Any, mode: str) -> Any:
     bags = (places.unsqueeze(1) >= offsets.unsqueeze(0)).sum(1) - 1
     empty = rows.new_zeros((offsets.size(0), rows.size(1)))
     ones = rows.new_ones((rows.size(0),)) if skipped is None else (~skipped).to(rows.dtype)
-    counts = None if mode == "sum" else rows.new_zeros((offsets.size(0),)).index_add(0, bags, ones).unsqueeze(1)
+    if mode == "sum":
+        return empty.index_add(0, bags, rows)
+    counts = rows.new_zeros((offsets.size(0),)).index_add(0, bags, ones).unsqueeze(1)
     if mode == "max":
         most = empty.scatter_reduce(0, bags.unsqueeze(1).expand_as(rows), rows, "amax", include_self=False)
         return most if skipped is None else most.masked_fill(counts == 0, 0.0)
-    total = empty.index_add(0, bags, rows)
-    return total if mode == "sum" else total / counts.clamp(min=1)
+    return empty.index_add(0, bags, rows) / counts.clamp(min=1)
 
 
 WAYS: dict[str, Way] = {
