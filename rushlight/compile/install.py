@@ -95,7 +95,8 @@ def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
         extension_points.random_normals.register(normals_by_numpy)
     extension_points.random_trials.register(trials.decide)
     extension_points.combine_repeated.register(combine.combine if combine.available() else None)
-    extension_points.native_sums.register((sums.rows, sums.columns) if sums.available() else None)
+    of_eager = _eager_code().eager_sums
+    extension_points.native_sums.register((of_eager.rows, of_eager.columns) if sums.available() else None)
     for name, operator in _POOLS.items():
         kernel = operator.record.kernel
         if getattr(kernel, "func", None) is _first_pool:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
+from rushlight.compile.jit import eager_sums
 from rushlight.compile.lower.eager import sums as native
 from rushlight.core.dispatch.extension_points import native_sums
 from rushlight.nn import functional as F
@@ -59,12 +60,22 @@ BITS = {
 UNSIGNED = {"float32": np.uint32, "float64": np.uint64}
 
 
+def by_native_code():
+    def rows(a, count, n):
+        return native.rows(native.function("rows", a.dtype), a, count, n)
+
+    def columns(a, count, m, n):
+        return native.columns(native.function("columns", a.dtype), a, count, m, n)
+
+    return rows, columns
+
+
 @pytest.fixture(params=["numpy", "native"])
 def way(request):
     before = native_sums.value
     if request.param == "native" and not native.available():
         pytest.skip("no code can be made here")
-    native_sums.register((native.rows, native.columns) if request.param == "native" else None)
+    native_sums.register(by_native_code() if request.param == "native" else None)
     yield
     native_sums.register(before)
 
@@ -114,7 +125,7 @@ def test_native_code_and_numpys_passes_give_the_same_bits(kind):
         a = rs.standard_normal(shape).astype(kind)
         for axis in (None, *range(len(shape)), tuple(range(len(shape)))[1:] or None):
             rows = []
-            for slot in (None, (native.rows, native.columns)):
+            for slot in (None, by_native_code()):
                 native_sums.register(slot)
                 rows.append(sum_in_order(a, axis))
             native_sums.register(before)
@@ -128,3 +139,15 @@ def test_sums_of_memory_in_another_order():
     assert torch.full((5,), -0.0).sum().signbit().item() is False
     assert torch.zeros(0).sum() == 0
     assert torch.zeros(0, 3).sum(0).tolist() == [0.0] * 3
+
+
+def test_the_code_is_made_after_many_sums(monkeypatch):
+    if not native.available():
+        pytest.skip("no code can be made here")
+    monkeypatch.setattr(eager_sums, "_WORTHWHILE", 40)
+    rows = eager_sums._Codes("rows")
+    monkeypatch.setattr(eager_sums, "_rows", rows)
+    a = np.arange(20, dtype=np.float64)
+    done = [eager_sums.rows(a, 1, 20) for _ in range(60)]
+    assert done[0] is None and done[-1] == 190.0
+    assert done.index(None, 30) and type(rows[a.dtype]) is not int

@@ -23,7 +23,7 @@ from ..ir.graph import Call, Graph, Value
 from ..lower.eager import rows, selection
 from ..passes.replicated import is_rounded_alike
 from ..runtime.native import Native
-from . import flat
+from . import eager_sums, flat
 from .cache import Entry, Refused, Route
 
 __all__ = ["rows", "run", "selection"]

@@ -155,11 +155,9 @@ combine_repeated: Slot[Callable[[str, np.ndarray, tuple, np.ndarray], bool]] = S
 Read by `ops/index/duplicate_index.py`: in each such write by index arrays (scatter_add, index_add, gradients of lookups).
 Filled by `compile/install.py`: as `random_blocks`, after four million elements. Costs: 5 us a call."""
 
-native_sums: Slot[
-    tuple[Callable[[np.ndarray, int, int], np.ndarray], Callable[[np.ndarray, int, int, int], np.ndarray]]
-] = Slot()
+native_sums: Slot[tuple[Callable[[np.ndarray, int, int], Any], Callable[[np.ndarray, int, int, int], Any]]] = Slot()
 """The sums of so many rows of so many elements, and of columns of so many matrices of two sizes, in torch's order, of C-contiguous
-float32 and float64.
+float32 and float64; None while NumPy's passes are to be taken.
 Read by `ops/reduce/sums.py`: in each sum of fewer than 131,072 such numbers.
 Filled by `compile/install.py`, when the first program is made. Costs: 2 us a call."""
 

@@ -39,7 +39,9 @@ def sum_in_order(a, axis, keepdims=False):
             return None
         a = a.T
     if axis is None and not keepdims:
-        return native[0](a, 1, size) if native is not None and size >= lanes else _rows(a.reshape(1, -1), lanes)[0]
+        if native is not None and size >= lanes and (r := native[0](a, 1, size)) is not None:
+            return r
+        return _rows(a.reshape(1, -1), lanes)[0]
     shape, ndim = a.shape, a.ndim
     first, stop = (0, ndim) if axis is None else (axis, axis + 1) if type(axis) is int else _block(axis)
     if stop < 0:
@@ -68,8 +70,8 @@ def level_bits(n):
 def _rows(a, lanes):
     """Shape: (r, n) -> (r,)"""
     native = native_sums.value
-    if native is not None and a.shape[1] >= lanes:
-        return native[0](a, *a.shape)
+    if native is not None and a.shape[1] >= lanes and (r := native[0](a, *a.shape)) is not None:
+        return r
     n = a.shape[1]
     if n < lanes:
         if n > SIDE_BY_SIDE:  # each fourth one, then the four
@@ -92,8 +94,8 @@ def _one_after_another(a):
 def _columns(a, lanes):
     """Shape: (b, m, n) -> (b, n)"""
     native = native_sums.value
-    if native is not None and a.shape[1] > 1:
-        return native[1](a, *a.shape)
+    if native is not None and a.shape[1] > 1 and (r := native[1](a, *a.shape)) is not None:
+        return r
     n = a.shape[2]
     step = lanes * SIDE_BY_SIDE if n >= lanes else SIDE_BY_SIDE
     in_blocks = n - n % step
