@@ -26,7 +26,7 @@ from ..runtime.native import Native
 from . import eager_sums, flat
 from .cache import Entry, Refused, Route
 
-__all__ = ["rows", "run", "selection"]
+__all__ = ["eager_sums", "rows", "run", "selection"]
 
 _LAYERS = tuple(f"rushlight.ops.{folder}." for folder in ("nn", "recurrent", "spatial"))
 _AT_LEAST = 1 << 15  # elements that a call counts for
