@@ -5,6 +5,8 @@ nan counts as the largest value. What equal elements' places are is for `equal_e
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 
 from ...core.device.backend import on_device_of
@@ -330,7 +332,7 @@ def kthvalue(input, /, k, dim=-1, keepdim=False):
     tensor(2.)
     """
     refuse("kthvalue_cpu", input.dtype, "bc")
-    d = wrap_dim(dim, input.ndim)
+    k, d = operator.index(k), wrap_dim(dim, input.ndim)
     if not input.ndim:
         if k != 1:
             raise RuntimeError("kthvalue(): selected number k out of range for dimension 0")
