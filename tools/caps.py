@@ -28,7 +28,8 @@ LEFT_OUT = (
     "compile/test_mutations", "compile/test_python_changes", "compile/test_threads_stress", "compile/test_program_cache",
     "compile/test_code_cache", "compile/test_repeated_operators", "compile/test_capture_steps",
     "compile/test_capture_modules", "compile/test_argument_objects", "compile/test_result_objects", "examples/test_failures",
-    "compile/test_eager_programs", "compile/test_module_calls", "ops/test_memory_order", "ops/test_layout_options",
+    "compile/test_eager_programs", "compile/test_module_calls", "compile/test_unmodified_programs", "compile/test_repeated",
+    "compile/test_flat_programs", "compile/test_autocast", "backend/test_isa", "ops/test_memory_order", "ops/test_layout_options",
     "ops/test_view", "ops/test_linalg", "ops/test_order_of_checks", "ops/test_refused", "ops/test_numpy_names",
     "ops/test_missing_arguments", "ops/test_number_first", "ops/test_torchs_forms",
 )  # fmt: skip
