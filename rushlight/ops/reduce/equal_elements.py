@@ -10,7 +10,7 @@ import numpy as np
 from ...core.dispatch.extension_points import select_places
 from .selection import KTH, SORT, TOP, TOP_UNSORTED
 
-__all__ = ["expects_equal", "has_equal", "kth_place", "sorted_places", "sorts_as_torch", "top_places"]
+__all__ = ["expects_equal", "kth_place", "settled", "sorted_places", "sorts_as_torch", "top_places"]
 
 _STABLE = 16  # elements: up to so many std::sort inserts, and keeps the order of equal ones
 _BY_DIGITS = (
@@ -69,13 +69,20 @@ def expects_equal(a: np.ndarray, dim: int) -> bool:
     return a.dtype.kind in "iub" or a.dtype.itemsize < 4 or a.dtype.itemsize == 4 and a.shape[dim] >= _MANY
 
 
-def has_equal(values: np.ndarray, dim: int, descending: bool) -> bool:
-    """Whether values that are sorted along `dim` have equal neighbours, of which nan is one."""
-    values = np.moveaxis(values.astype(np.float32) if values.dtype.kind == "V" else values, dim, -1)
-    if (values[..., 1:] == values[..., :-1]).any():
-        return True
-    second = values[..., 1 if descending else -2]
-    return values.dtype.kind == "f" and bool((second != second).any())
+def settled(a: np.ndarray, order: np.ndarray, values: np.ndarray, dim: int, descending: bool) -> np.ndarray:
+    """`order`, which sorts `a` into `values` along `dim`, with the equal elements of each row where torch's sort has them."""
+    lines, ordered = _as_lines(a, dim), _as_lines(values, dim)
+    equal = (ordered[:, 1:] == ordered[:, :-1]).any(1)
+    if ordered.dtype.kind == "f":  # two nans are equal, too
+        equal |= np.isnan(ordered[:, 1 if descending else -2])
+    if not equal.any():
+        return order
+    places = _places(lines if equal.all() else lines[equal], 0, SORT, descending)
+    if places is None:
+        return order
+    rows = _as_lines(order, dim).copy()
+    rows[equal] = places
+    return _as_array(rows, a.shape, dim)
 
 
 def sorted_places(a: np.ndarray, dim: int, descending: bool) -> np.ndarray | None:

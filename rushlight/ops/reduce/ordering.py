@@ -21,7 +21,7 @@ from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
 from ..pointwise.building_blocks import F32, add_reduce, elements_along, zero_where
 from ..pointwise.checks import refuse
-from .equal_elements import expects_equal, has_equal, kth_place, sorted_places, sorts_as_torch, top_places
+from .equal_elements import expects_equal, kth_place, settled, sorted_places, sorts_as_torch, top_places
 from .extremum import picked, put_along, selection_rule
 from .reduction import accept_numpy
 from .std_sort import std_sort
@@ -96,11 +96,11 @@ def _order_of_sort(a, dim, descending, stable):
     """`_order`; unless `stable`, with the order that torch gives to equal elements."""
     if stable or not sorts_as_torch(a, dim, descending):
         return _order(a, dim, descending)
-    order = None if expects_equal(a, dim) else _order(a, dim, descending)
-    if order is None or has_equal(elements_along(a, np.ascontiguousarray(order), dim), dim, descending):
-        places = sorted_places(a, dim, descending)
-        order = places if places is not None else _order(a, dim, descending) if order is None else order
-    return order
+    places = sorted_places(a, dim, descending) if expects_equal(a, dim) else None
+    if places is not None:
+        return places
+    order = _order(a, dim, descending)
+    return settled(a, order, elements_along(a, np.ascontiguousarray(order), dim), dim, descending)
 
 
 @primitive(public=False, name="sort", outputs=1, returns=named("sort", "values", "indices"))
