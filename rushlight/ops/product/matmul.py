@@ -19,8 +19,7 @@ from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import F32, F64, conjugate
 from ..pointwise.checks import word
-from ..reduce.reduction import is_long, sum_of_rows
-from ..reduce.sums import sum_in_order
+from ..reduce.reduction import total
 from .affine_graph import affine_graph
 from .of_arrays import (
     check_sum_types,
@@ -500,13 +499,7 @@ def inner(input, other):
 @primitive(name="column_sums", public=False, node="SumBackward1")
 def column_sums(x, /):
     """The sum over all dimensions but the last. Shape: (*, n) -> (n,)"""
-    x, d = rows_of(x), x.dtype
-    r = sum_in_order(x, 0)
-    if r is not None:
-        return r
-    if is_long(x, 0):
-        return sum_of_rows(x)
-    return np.add.reduce(x, 0) if d.itemsize > 2 else np.add.reduce(x, 0, F32).astype(d)
+    return total(rows_of(x), 0, False)
 
 
 @column_sums.vjp

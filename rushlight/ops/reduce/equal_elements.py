@@ -13,9 +13,7 @@ from .selection import KTH, SORT, TOP, TOP_UNSORTED
 __all__ = ["expects_equal", "kth_place", "settled", "sorted_places", "sorts_as_torch", "top_places"]
 
 _STABLE = 16  # elements: up to so many std::sort inserts, and keeps the order of equal ones
-_BY_DIGITS = (
-    1 << 15
-)  # elements of one dimension: from so many torch sorts whole numbers by their digits, which keeps it too
+_BY_DIGITS = 1 << 15  # elements of one dimension: of so many torch sorts whole numbers by digits, which keeps it, too
 _MANY = 1 << 14  # float32 numbers: of so many normal ones some are equal
 
 
