@@ -10,6 +10,7 @@ import functools
 import gc
 import os
 import signal
+import sys
 from pathlib import Path
 
 import ml_dtypes
@@ -70,6 +71,9 @@ def pytest_collection_finish():
 def _small_heap():
     """A capture may look through all objects: not through five million that pytest and other files made."""
     gc.freeze()
+    live_objects = sys.modules.get("rushlight.core.live_objects")
+    if live_objects is not None:
+        live_objects.nothing_frozen()
     yield
     gc.collect()
     gc.unfreeze()

@@ -3,6 +3,10 @@
 Python's collector of cyclic garbage knows all of them among everything else. Reading all that it knows takes milliseconds to
 tenths of a second, four times for each program. So what was there at the last look is remembered, and while the collector has
 moved nothing out of its young generations since, only those are read again.
+
+`gc.freeze()` hides from such a look all that there is then. Programs call it before or after their first step, so that no
+collection goes through the model again. What it hides is looked at once: a marker that was made after tells whether the
+program has frozen more since.
 """
 
 from __future__ import annotations
@@ -36,23 +40,51 @@ class _Look(NamedTuple):
 
 
 _last = _Look(None, (), [])
+_frozen = _Look(None, (), [])  # what `gc.freeze()` hides, and a marker that was made after it
 
 
 def tensors_and_modules() -> list[Any]:
     """All tensors that are finished, and all modules."""
     global _last
-    last, kinds = _last, (Tensor,) if module_class.value is None else (Tensor, module_class.value)
+    last, kinds = _last, _kinds()
     marker = _Marker()  # before the look: what is made amid it is among the young of the next
     found = [] if last.marker is None or last.kinds != kinds else instances(*kinds, _Marker, young=True)
     if any(o is last.marker for o in found):
         known = set(map(id, found))
         found += [o for o in (r() for r in last.found) if o is not None and id(o) not in known]
     else:
-        found = instances(*kinds)
+        found = instances(*kinds, _Marker)
+        found += _among_frozen(found, kinds) if gc.get_freeze_count() else []
     found = [o for o in found if type(o) is not _Marker]
     finished = [o for o in found if not isinstance(o, Tensor) or _is_finished(o)]
     _last = _Look(marker if len(finished) == len(found) else None, kinds, list(map(weakref.ref, finished)))
     return finished
+
+
+def nothing_frozen() -> None:
+    """Nothing of what is frozen now is to be found: for tests, which freeze millions of objects once a file."""
+    global _frozen
+    _frozen = _Look(_Marker(), _kinds(), [])
+
+
+def _kinds() -> tuple[type, ...]:
+    return (Tensor,) if module_class.value is None else (Tensor, module_class.value)
+
+
+def _among_frozen(found: list[Any], kinds: tuple[type, ...]) -> list[Any]:
+    """The objects of these classes that are frozen, and not in `found`, which holds all others and all markers.
+
+    To see them they are set free, and frozen again together with what was made since.
+    """
+    global _frozen
+    if _frozen.kinds != kinds or not any(o is _frozen.marker for o in found):
+        with collection_paused():
+            gc.unfreeze()
+            every = instances(*kinds)
+            gc.freeze()
+        _frozen = _Look(_Marker(), kinds, list(map(weakref.ref, every)))
+    known = set(map(id, found))
+    return [o for o in (r() for r in _frozen.found) if o is not None and id(o) not in known]
 
 
 def instances(*kinds: type, young: bool = False) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.dispatch.mode import thread
 from ..core.dispatch.op import OPS
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.placeholder import no_kernel
@@ -75,7 +76,8 @@ def _write_dense(record: Op, target: Any, others: tuple) -> Any:
     if record.name == "mul":
         return target.copy_(target * other.to_dense())
     other = other if record.name == "add" else -other
-    if target._edge is None and other._edge is None and target._array.shape == other._array.shape:
+    has_history = thread.state.grad and (target._edge is not None or other._edge is not None)
+    if not has_history and target._array.shape == other._array.shape:
         n = other.sparse_dim()
         if target._array.flags.c_contiguous:
             rows = target.view(prod(other._sizes()), *target._array.shape[n:])

@@ -40,10 +40,24 @@ def _is_found(o):
         lambda: gc.collect(1),
         lambda: gc.collect(2),
         lambda: (gc.freeze(), gc.unfreeze()),
+        lambda: gc.freeze(),
+        lambda: (gc.freeze(), tensors_and_modules()),
+        lambda: (gc.freeze(), tensors_and_modules(), gc.freeze()),
         lambda: tensors_and_modules(),
         lambda: (gc.collect(0), tensors_and_modules(), gc.collect(1)),
     ],
-    ids=["nothing", "young", "middle", "all", "frozen", "looked", "looked then collected"],
+    ids=[
+        "nothing",
+        "young",
+        "middle",
+        "all",
+        "thawed",
+        "frozen",
+        "frozen then looked",
+        "frozen twice",
+        "looked",
+        "looked then collected",
+    ],
 )
 def test_all_are_found_whatever_the_collector_did(between):
     old, module = torch.ones(3), torch.nn.Linear(2, 2)
@@ -64,6 +78,41 @@ def test_only_the_young_are_read_while_they_stay_young(looks):
     gc.collect(live_objects._YOUNG[-1])
     tensors_and_modules()
     assert looks == [True, True, False]  # the marker was not among the young
+
+
+@pytest.mark.usefixtures("no_automatic_collection")
+def test_what_is_frozen_is_looked_at_once(looks):
+    frozen = torch.ones(3)
+    gc.freeze()
+    assert _is_found(frozen)
+    assert gc.get_freeze_count()
+    del looks[:]
+    assert _is_found(frozen)
+    assert looks == [True, False]  # the last marker was frozen as well
+    assert _is_found(frozen)
+    assert looks == [True, False, True]
+    seen = weakref.ref(frozen)
+    del frozen
+    assert seen() is None
+
+
+def test_a_step_is_compiled_after_the_heap_was_frozen():
+    net = torch.nn.Linear(3, 2)
+    optimizer, x = torch.optim.Adam(net.parameters()), torch.ones(4, 3)
+
+    def step():
+        optimizer.zero_grad()
+        loss = net(x).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled = torch.compile(step, fullgraph=True)
+    compiled()
+    gc.freeze()
+    losses = [compiled().item() for _ in range(5)]
+    assert losses == sorted(losses, reverse=True)
+    assert not compiled.given_up
 
 
 @pytest.mark.usefixtures("no_automatic_collection")

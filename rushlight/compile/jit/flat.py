@@ -14,6 +14,7 @@ import numpy as np
 
 from ...backend.onednn.address import address
 from ...core import poison
+from ...core.dispatch.mode import take_target
 from ...core.dispatch.op import Op
 from ...ops.pointwise.building_blocks import LEAST_COUNTED
 from ..capture.sources import Argument, Fresh
@@ -106,8 +107,8 @@ class _Program(Entry):
         self.used = _state.clock()
         self.uses += 1
         first = arguments[self._first]
-        out = np.empty(first.shape, self._dtype)
-        if poison.on:
+        out = first if first.dtype is self._dtype and take_target(first) else np.empty(first.shape, self._dtype)
+        if poison.on and out is not first:
             poison.fill(out)
         arrays = [*arguments, out]
         for i, dtype in self._numbers:

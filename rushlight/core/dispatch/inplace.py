@@ -100,7 +100,13 @@ def _unary_method(record: Op) -> Any:
                 if type(kernel) is np.ufunc:
                     state.run(kernel, a, a)
                 else:
-                    np.copyto(a, state.run(record.kernel_for(a), a))
+                    state.target = a
+                    try:
+                        r = state.run(record.kernel_for(a), a)
+                    finally:
+                        state.target = None
+                    if r is not a:
+                        np.copyto(a, r)
                 _wrote(s, state)
                 return self
         return write(record, self, (), ())
@@ -299,7 +305,9 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
             shares = isinstance(t, Tensor) and _is_view_of(t, self)
             if shares and (is_read_again(own, t._array) or record.places is not None):
                 compute = _compute_in_order
-        r = compute(record, arrays, metadata, self._array)
+        if record.kind != "binary" and compute is _compute and state.level <= 1 and _is_alone(arrays, own):
+            state.target = own
+        r = compute(record, arrays, metadata, own)
     except NoArray as error:
         return write_without_array(record, self, others, metadata, error)
     except TypeError:
@@ -309,6 +317,8 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
                 check(tensors)
             raise
         return write(record, self, others, numbers)
+    finally:
+        state.target = None
     if r is not self._array:
         r = as_array(r)
         _check_stored(self._array, r)
@@ -323,6 +333,13 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     if state.level > 1:
         observe(state, record, tensors, metadata, self, r)
     return self
+
+
+def _is_alone(arrays: list, own: np.ndarray) -> bool:
+    """Whether the first input is NumPy's array `own`, and no other input shares its memory: a kernel may write there."""
+    if arrays[0] is not own or type(own) is not np.ndarray:
+        return False
+    return not any(isinstance(a, np.ndarray) and np.may_share_memory(own, a) for a in arrays[1:])
 
 
 # operators that write at places which other tensors name: torch refuses these where they share memory with what is written
@@ -449,6 +466,8 @@ def _compute(record: Op, arrays: list, metadata: tuple, target: np.ndarray) -> A
     if type(kernel) is np.ufunc and target.dtype is arrays[0].dtype and record.promote != "bool":
         try:
             return thread.state.run(kernel, *arrays, target)
+        except NoArray:
+            raise
         except Exception:
             pass  # the careful path below explains it
     return execute(record, arrays, metadata)

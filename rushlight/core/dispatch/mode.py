@@ -57,6 +57,7 @@ class State:
         "batching",
         "witness",
         "dispatching",
+        "target",
     )
 
     def __init__(self):
@@ -72,6 +73,7 @@ class State:
         # as the listener, but it only looks: programs are made and run as without it
         self.witness: Any = None
         self.dispatching: Any = None  # `aten.torch_dispatch.Modes`: whose `__torch_dispatch__` sees every operator
+        self.target: np.ndarray | None = None  # what the running call writes in place: see `take_target`
         self.run = _silent_runner()
         self.level = 1
 
@@ -99,6 +101,23 @@ class _Thread(threading.local):
 
 
 thread = _Thread()
+
+
+def take_target(input: np.ndarray) -> bool:
+    """Whether the running call writes its result into `input`, its first: the kernel may then do so itself, and return it.
+
+    The kernel has made all its checks before: an error leaves the input as it was. Once in a call.
+    """
+    state = thread.state
+    if state.target is not input:
+        return False
+    state.target = None
+    return True
+
+
+def copy_or_target(input: np.ndarray) -> np.ndarray:
+    """What a kernel changes and returns: a copy of its first input, or that itself (`take_target`)."""
+    return input if take_target(input) else input.copy("K")
 
 
 @contextmanager

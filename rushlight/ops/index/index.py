@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.device.backend import on_device_of
 from ...core.dispatch.inplace import accept_inplace, write
+from ...core.dispatch.mode import copy_or_target
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.overlap import check_apart
 from ...core.dispatch.scalars import exact, fits_floats, number_as, type_name
@@ -15,6 +16,7 @@ from ...core.tensor.casting import broadcast_strides, ordered_by_strides
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ...core.warn import warn
 from ..creation.from_data import array_from
+from ..pointwise.checks import lies_within
 from ..shape.slicing import embed, part
 from .duplicate_index import add_at
 from .mask import fill_where
@@ -467,8 +469,9 @@ def _put(target: Tensor, advanced: list, value: Any, index: Any) -> None:
 @primitive(name="index_put", public=False, rest=2, host_indices=True)
 def _index_put(*tensors, accumulate):
     input, value, *indices = tensors
-    out = input.copy("K")
     where = _where(tuple(indices))
+    is_checked = not accumulate or (type(input) is np.ndarray and _are_within(indices, input.shape))
+    out = copy_or_target(input) if is_checked else input.copy("K")
     try:
         if accumulate:
             add_at(out, where, value)
@@ -490,6 +493,12 @@ def _index_put(*tensors, accumulate):
             f"{list(picked)}"
         ) from None
     return out
+
+
+def _are_within(indices: list, shape: tuple) -> bool:
+    """Whether all indices are integers that lie within their dimensions."""
+    parts = zip(indices, shape, strict=False)
+    return all(i is None or (i.dtype.kind != "b" and lies_within(i, -n, n)) for i, n in parts)
 
 
 def _source(target: Tensor, value: Tensor, indices: list, index: Any) -> Tensor:

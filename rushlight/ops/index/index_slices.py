@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.mode import copy_or_target
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import NUMBERS, exact, type_name
 from ...core.tensor.size import wrap_dim
@@ -115,10 +116,10 @@ def _check_source(
 @primitive(name="index_add", public=False)
 def _index_add(input, index, source, /, dim, alpha):
     d, where = _check_source("index_add", input, index, source, dim)
-    out = input.copy()
     source = source if alpha == 1 else source * source.dtype.type(exact(alpha, source.dtype))
     if not input.ndim:
-        return out + source.reshape(-1).sum(dtype=source.dtype)
+        return input + source.reshape(-1).sum(dtype=source.dtype)
+    out = copy_or_target(input)
     add_at(out.swapaxes(d, 0), (where,), source.swapaxes(d, 0) if source.ndim else source.reshape(1))
     return out
 
@@ -137,7 +138,7 @@ def _(g, index, source_shape, dim, alpha):
 @primitive(name="index_copy", public=False)
 def _index_copy(input, index, source, /, dim):
     d, where = _check_source("index_copy", input, index, source, dim)
-    out = input.copy()
+    out = copy_or_target(input)
     if not input.ndim:
         out[...] = source.reshape(())
     else:
@@ -157,7 +158,6 @@ def _(g, index, source_shape, dim):
 
 @primitive(name="index_fill", public=False, node="IndexFillBackward1")
 def _index_fill(input, index, value, /, dim):
-    out = input.copy("K")
     n = input.shape[wrap_dim(dim, input.ndim)] if input.ndim else 1
     where = index.reshape(-1)
     if index.dtype != np.int64:
@@ -166,7 +166,8 @@ def _index_fill(input, index, value, /, dim):
         bad = where[(where < -n) | (where >= n)][0]
         raise IndexError(f"index {bad} is out of bounds for dimension {wrap_dim(dim, input.ndim)} with size {n}")
     if not input.ndim:
-        return np.full_like(input, value) if where.size else out
+        return np.full_like(input, value) if where.size else input.copy()
+    out = copy_or_target(input)
     out[(*(_FULL,) * wrap_dim(dim, input.ndim), where)] = value
     return out
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dispatch.inplace import write
+from ...core.dispatch.mode import copy_or_target
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
@@ -34,7 +35,7 @@ def _identity(reduce: str, kind: np.dtype) -> Any:
 def _scatter_reduce(input, index, src, /, dim, reduce, include_self):
     if not index.size:
         check_source_type(input, src)
-        return input.copy()
+        return copy_or_target(input)
     out, flat, where, src = _scatter_parts("scatter_reduce", input, index, src, dim)
     if not include_self:
         flat[where] = _identity(reduce, flat.dtype)

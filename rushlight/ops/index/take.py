@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dispatch.mode import may_branch_on_data
+from ...core.dispatch.mode import copy_or_target, may_branch_on_data
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.size import broadcast_shapes, wrap_dim
 from ...core.tensor.tensor import wrap
@@ -67,7 +67,7 @@ def _put(input, index, source, /, accumulate):
     if not lies_within(index, -n, n):
         bad = index[(index < -n) | (index >= n)].flat[0]
         raise IndexError(f"out of range: tried to access index {bad} on a tensor of {n} elements.")
-    out = np.array(input, order="C", like=input)
+    out = copy_or_target(input) if input.flags.c_contiguous else np.array(input, order="C", like=input)
     flat = out.reshape(-1)
     if accumulate:
         add_at(flat, (index.reshape(-1),), source.reshape(-1))

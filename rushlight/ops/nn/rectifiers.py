@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from ...core.dispatch.inplace import write
-from ...core.dispatch.mode import thread
+from ...core.dispatch.mode import take_target, thread
 from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.dispatch.scalars import exact
 from ...core.random import uniform
@@ -43,7 +43,7 @@ def _rectify(x):
             return np.maximum(ZERO32, x)
         if x.size <= _PIECE:  # of two arrays in 0.2 ns an element, of a number and an array in 0.6
             return np.maximum(_ZEROS32[: x.size].reshape(x.shape), x)
-        out = np.empty_like(x)
+        out = x if take_target(x) else np.empty_like(x)
         flat, to = x.reshape(-1), out.reshape(-1)
         for i in range(0, x.size, _PIECE):
             part = flat[i : i + _PIECE]
@@ -112,7 +112,7 @@ def relu(input, inplace=False):
     return input.relu_() if inplace else _relu(input)
 
 
-@primitive(public=False, name="threshold")
+@primitive(public=False, name="threshold", jit_min_elements=SOME)
 def _threshold(input, /, threshold, value):
     if input.dtype.kind in "iu":
         threshold, value = exact(threshold, input.dtype), exact(value, input.dtype)

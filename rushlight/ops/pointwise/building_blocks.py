@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.dispatch.mode import take_target
 from ...core.dispatch.op import primitive
 from ...core.tensor.casting import ordered_as_all
 from ...core.tensor.tensor import Tensor
@@ -189,7 +190,7 @@ def pieced(kernel):
         if not all(b.shape == a.shape and b.dtype is a.dtype and b.flags.c_contiguous for b in arrays):
             return kernel(a, *rest)
         flat, metadata = [b.reshape(-1) for b in arrays], rest[len(arrays) - 1 :]
-        r = np.empty(a.shape, a.dtype)
+        r = a if take_target(a) else np.empty(a.shape, a.dtype)
         to = r.reshape(-1)
         for i in range(0, a.size, CHUNK):
             to[i : i + CHUNK] = kernel(*[b[i : i + CHUNK] for b in flat], *metadata)

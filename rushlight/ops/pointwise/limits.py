@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 from numpy._core.umath import clip as _clip  # type: ignore[import]  # without the wrapper that handles options
 
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import accept_inplace, write
+from ...core.dispatch.mode import take_target
 from ...core.dispatch.op import composite, node_name, primitive
 from ...core.dispatch.scalars import exact, python_number
 from ...core.dispatch.slow_path import number_in, write_out
@@ -25,6 +28,11 @@ def _limited(x, low, high):
         return r if high is None else np.minimum(r, high)
     r = x if low is None else np.maximum(low, x)
     return r if high is None else np.minimum(high, r)
+
+
+def _both(low, high):
+    """Both limits of floats for `_clip`, which is four times as fast as NumPy's maximum of an array and a number."""
+    return -inf if low is None else low, inf if high is None else high
 
 
 def _cast_for(x, low, high):
@@ -51,8 +59,9 @@ def _clamp_scalar(input, /, min, max):
         refuse(f"clamp{'_max' if min is None else '_min' if max is None else ''}_scalar_cpu", common.numpy, "b")
         min = None if min is None else np.asarray(exact(min, common.numpy), common.numpy)
         max = None if max is None else np.asarray(exact(max, common.numpy), common.numpy)
-    elif min and max and type(input) is np.ndarray:  # at limits of 0 it would take their sign
-        return _clip(input, min, max)
+    elif min != 0 and max != 0 and type(input) is np.ndarray:  # at limits of 0 it would take their sign
+        limits = _both(min, max)
+        return _clip(input, *limits, out=input) if take_target(input) else _clip(input, *limits)
     return _limited(input, min, max)
 
 
@@ -136,8 +145,8 @@ _NUMBERS = {int, float, type(None)}
 
 
 def _limit_into(a, low, high):
-    if low and high:  # at limits of 0 it would take their sign
-        _clip(a, low, high, out=a)
+    if low != 0 and high != 0:  # at limits of 0 it would take their sign
+        _clip(a, *_both(low, high), out=a)
         return
     if low is not None:
         np.maximum(low, a, out=a)
@@ -166,7 +175,7 @@ def _one_sided(name, side):
 
     node, absent = node_name(name).removesuffix("0"), 2 if side else 1
 
-    @primitive(public=False, name=name)
+    @primitive(public=False, name=name, jit_min_elements=SOME)
     def scalar(input, /, limit):
         return _clamp_scalar.record.kernel(input, limit if side else None, None if side else limit)
 
@@ -184,6 +193,9 @@ def _one_sided(name, side):
         return result if out is None else write_out(name, (input,), result, out)
 
     def inplace(self, limit):
+        if type(limit) in _NUMBERS and limit is not None and (state := accept_inplace(self)) is not None:
+            state.run(_limit_into, self._array, *((limit, None) if side else (None, limit)))
+            return self
         if isinstance(limit, Tensor):
             clamp_(self, limit) if side else clamp_(self, None, limit)
             return written_as(self, _clamp_tensor.record, f"{node}1", absent)
