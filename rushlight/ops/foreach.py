@@ -11,6 +11,7 @@ from itertools import repeat
 from typing import Any
 
 from .. import ops
+from ..core.dispatch.slow_path import is_computed
 from ..core.tensor.tensor import Tensor
 from .linalg.linalg import vector_norm
 
@@ -106,9 +107,10 @@ def _binary(name: str, suffix: str) -> Callable[..., Any]:
             raise TypeError(f'{full}() missing 1 required positional arguments: "other"')
         if isinstance(other, Tensor) and name not in _ONE_TENSOR:
             other = other.item()
-        if alpha != 1 and name not in _ALPHA:
+        is_given = is_computed(alpha) or alpha != 1
+        if is_given and name not in _ALPHA:
             raise TypeError(f"{full}() got an unexpected keyword argument 'alpha'")
-        options = {"alpha": alpha} if alpha != 1 else {}
+        options = {"alpha": alpha} if is_given else {}
         return (
             getattr(t, (of_tensor if isinstance(o, Tensor) else of_number) + suffix)(o, **options)
             for t, o in zip(tensors, _each(other, len(tensors), full), strict=True)
@@ -123,7 +125,7 @@ def _ternary(name: str, suffix: str) -> Callable[..., Any]:
     def run(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, *, scalars: Any = None) -> Any:
         tensors = _tensors(self, full)
         values = value if scalars is None else scalars
-        if isinstance(values, Tensor):
+        if isinstance(values, Tensor) and not is_computed(values):
             values = values.tolist()
         n = len(tensors)
         firsts, seconds = _same_length(tensor1, n, full, "tensor1"), _same_length(tensor2, n, full, "tensor2")

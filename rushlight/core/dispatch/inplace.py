@@ -49,7 +49,7 @@ from .overlap import (
 )
 from .scalars import number_as
 from .signatures import OfInplace
-from .slow_path import are_operands, call, common_type, execute, finish, number_in, observe, plain, prepare
+from .slow_path import are_operands, call, common_type, composed, execute, finish, number_in, observe, plain, prepare
 
 if TYPE_CHECKING:
     from .op import Op
@@ -277,6 +277,8 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     tensors = (self, *others)
     if state.dispatching:
         return state.dispatching.call(record, tensors, metadata, writes=True)
+    if state.listener is not None and (result := composed(record, tensors, metadata)) is not None:
+        return self.copy_(result)
     recording = False
     for t in tensors if state.grad else ():
         if getattr(t, "_edge", None) is not None:

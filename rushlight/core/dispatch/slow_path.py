@@ -29,7 +29,7 @@ from ..warn import warn
 from .autocast import Off
 from .errors import argument_type, explain
 from .extension_points import pack_saved, trace_results
-from .mode import emit_event, in_kernel, thread
+from .mode import emit_event, in_kernel, may_branch_on_data, thread
 from .overlap import (
     by_element,
     check_apart,
@@ -52,6 +52,38 @@ _new = object.__new__
 _OPERANDS = (Tensor, bool, int, float, complex, np.generic)
 
 
+# By an operator's name: what it gives by other operators, where a number among its options is a tensor.
+_BY_OTHERS: dict[str, Callable[..., Any]] = {}
+
+
+def by_others(name: str) -> Callable[[Callable], Callable]:
+    """Decorator: operator `name` as a function of tensors, for options that are tensors without dimensions.
+
+    A program computes such a number anew in each run, so that no kernel may be given the one of the run that was captured.
+    """
+
+    def add(f: Callable) -> Callable:
+        _BY_OTHERS[name] = f
+        return f
+
+    return add
+
+
+def is_computed(number: Any) -> bool:
+    """Whether a number is a tensor without dimensions whose value is not to be looked at: a recorder listens."""
+    if thread.state.listener is None or not isinstance(number, Tensor):
+        return False
+    return not number._array.ndim and not may_branch_on_data(number)
+
+
+def composed(record: Op, tensors: tuple, metadata: tuple) -> Any:
+    """The result by other operators where a number among the options is computed by a program; None elsewhere."""
+    f = _BY_OTHERS.get(record.name)
+    if f is None or not any(map(is_computed, metadata)):
+        return None
+    return record.invoke(f, tensors, metadata)
+
+
 def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
     """Call operator `record`. `error` is what the fast path met, or None where it did not apply."""
     state = thread.state
@@ -59,6 +91,8 @@ def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -
         return state.dispatching.call(record, tensors, metadata)
     if conjugated.exist and any(map(is_conjugated, tensors)):
         return _call_conjugated(record, tensors, metadata, state)
+    if state.listener is not None and (result := composed(record, tensors, metadata)) is not None:
+        return result
     if state.autocast is not None:
         tensors = state.autocast.inputs(record, tensors)
         if state.level > 1 and state.witness is None and not state.is_watched():

@@ -17,6 +17,7 @@ from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite
 from ...core.dispatch.overlap import shares_places
 from ...core.dispatch.scalars import exact, scalar_of
+from ...core.dispatch.slow_path import is_computed
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import dense_like, keep_strides
 from ...core.tensor.legacy_types import construct
@@ -178,6 +179,9 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     """
     where = backend_for(device)
     check_options(layout, pin_memory)
+    if is_computed(fill_value) and out is None and isinstance(size, (tuple, list)):
+        filler = fill_value.detach() if dtype is None else fill_value.detach().to(dtype)
+        return filler.expand(_shape("full", (size,), None)).clone()
     value = scalar_of(fill_value, "full", "fill_value", 2)
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
@@ -272,6 +276,8 @@ def full_like(
     if type(input._array) is Wrapper:
         return by_class("full_like", input, fill_value, dtype=dtype, requires_grad=requires_grad)
     a = made_like(dense_like, input._array, numpy_type(dtype, input.dtype), device)
+    if is_computed(fill_value):
+        return fresh(arranged(a, memory_format), requires_grad).fill_(fill_value.detach())
     np.copyto(a, exact(scalar_of(fill_value, "full_like", "fill_value", 2), a.dtype), "unsafe")
     return fresh(arranged(a, memory_format), requires_grad)
 

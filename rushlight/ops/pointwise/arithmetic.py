@@ -16,7 +16,7 @@ from ...core.dispatch import number_first
 from ...core.dispatch.inplace import accept_inplace, check_order, write
 from ...core.dispatch.op import SCALAR_ROW, binary, composite, primitive, unary
 from ...core.dispatch.scalars import exact, number_as
-from ...core.dispatch.slow_path import common_type, write_out
+from ...core.dispatch.slow_path import common_type, is_computed, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as, written_as
 from ...core.tensor.placeholder import Placeholder
@@ -128,6 +128,12 @@ def _terms(input, other, alpha) -> tuple[Tensor, Tensor] | None:
     return first, second
 
 
+def _computed(other, alpha):
+    """alpha * other where `alpha` is a tensor that a program computes: it takes the type of the tensor `other`."""
+    factor = alpha.detach()
+    return factor.to(other.dtype) * other if isinstance(other, Tensor) else factor * other
+
+
 @composite(method=True)
 @number_first.hide_from_signature
 def add(input, other, *rest, alpha=1, out=None):
@@ -148,6 +154,8 @@ def add(input, other, *rest, alpha=1, out=None):
     """
     if rest:
         other, alpha = number_first.sum_arguments("add", other, rest)
+    if is_computed(alpha):
+        other, alpha = _computed(other, alpha), 1
     if alpha != 1 or alpha is True:
         if terms := _terms(input, other, alpha):
             result = _add_scaled(*terms, alpha)
@@ -187,6 +195,8 @@ def sub(input, other, *rest, alpha=1, out=None):
     """
     if rest:
         other, alpha = number_first.sum_arguments("sub", other, rest)
+    if is_computed(alpha):
+        other, alpha = _computed(other, alpha), 1
     if alpha != 1 or alpha is True:
         check_bool((input, other), _SUB_ONE, _SUB_BOTH)
         if terms := _terms(input, other, alpha):
@@ -211,7 +221,7 @@ def rsub(input, other, *, alpha=1):
     >>> rsub(tensor([1.0, 2.0]), 10)
     tensor([9., 8.])
     """
-    if alpha == 1 and alpha is not True:
+    if not is_computed(alpha) and alpha == 1 and alpha is not True:
         return _rsub(input, other)
     result = sub(other, input, alpha=alpha)
     return shown_as(result, "RsubBackward0") if isinstance(other, Tensor) else shown_as(result, "RsubBackward1", 0)
@@ -226,6 +236,8 @@ def add_(self, other, *rest, alpha=1):
     """self += alpha * other, in place."""
     if rest:
         other, alpha = number_first.sum_arguments("add_", other, rest)
+    if is_computed(alpha):
+        other, alpha = _computed(other, alpha), 1
     if alpha == 1 and alpha is not True:
         return _plain_add_(self, other)
     if add_scaled(self, other, alpha):
@@ -242,6 +254,8 @@ def sub_(self, other, *rest, alpha=1):
     """self -= alpha * other, in place."""
     if rest:
         other, alpha = number_first.sum_arguments("sub_", other, rest)
+    if is_computed(alpha):
+        other, alpha = _computed(other, alpha), 1
     check_bool((self, other), _SUB_ONE, _SUB_BOTH)
     if alpha == 1 and alpha is not True:
         return _plain_sub_(self, other)

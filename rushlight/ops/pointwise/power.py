@@ -8,9 +8,9 @@ from ...core.dispatch import number_first
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import may_branch_on_data
-from ...core.dispatch.op import MEMORY_BOUND, binary, composite, primitive
+from ...core.dispatch.op import MEMORY_BOUND, OPS, binary, composite, primitive
 from ...core.dispatch.scalars import exact, number_as, python_number, type_name
-from ...core.dispatch.slow_path import are_operands, write_out
+from ...core.dispatch.slow_path import are_operands, by_others, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word
 from .building_blocks import F32, F64, conjugate, dense, in_order_of, widened
@@ -450,6 +450,16 @@ def _(g, tensor1, tensor2, value, needs):
         g * conjugate(tensor2 * value) if needs[1] else None,
         g * conjugate(tensor1 * value) if needs[2] else None,
     )
+
+
+@by_others("addcmul")
+def _(input, tensor1, tensor2, value):
+    return OPS["add"](input, tensor1 * tensor2, alpha=value)
+
+
+@by_others("addcdiv")
+def _(input, tensor1, tensor2, value):
+    return OPS["add"](input, tensor1 / tensor2, alpha=value)
 
 
 @primitive(method=True, out=True, promote="same", number_first=("value",))

@@ -6,10 +6,12 @@ import functools
 
 import numpy as np
 
-from ...core.dispatch.op import primitive
+from ...core.dispatch.op import OPS, primitive
 from ...core.dispatch.scalars import exact
+from ...core.dispatch.slow_path import by_others
 from ...core.tensor.dtype import from_numpy, promote_types
 from ...core.tensor.size import wrap_dim
+from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import F32, conjugate
 from ..pointwise.checks import c_word_of
 from ..pointwise.multiply_add import multiply_add
@@ -73,6 +75,21 @@ def _sum_with(of, input, x, y, beta, alpha):
 def _times(g, factor):
     """The gradient through a product with the number `factor`."""
     return g if factor == 1 else g * conjugate(factor)
+
+
+def _with_factors(product_of, input, beta, alpha):
+    """beta * input + alpha * product_of, for factors of which a program computes at least one."""
+    of_input, of_product = (f.detach().to(input.dtype) if isinstance(f, Tensor) else f for f in (beta, alpha))
+    first = input * of_input
+    first = OPS["where"](of_input == 0, 0.0, first) if isinstance(beta, Tensor) else first  # nan does not count then
+    return first + product_of * of_product
+
+
+by_others("addmm")(lambda x, y, z, beta, alpha: _with_factors(mm(y, z), x, beta, alpha))
+by_others("addmv")(lambda x, y, z, beta, alpha: _with_factors(mv(y, z), x, beta, alpha))
+by_others("baddbmm")(lambda x, y, z, beta, alpha: _with_factors(bmm(y, z), x, beta, alpha))
+by_others("addbmm")(lambda x, y, z, beta, alpha: _with_factors(bmm(y, z).sum(0), x, beta, alpha))
+by_others("addr")(lambda x, y, z, beta, alpha: _with_factors(outer(y, z), x, beta, alpha))
 
 
 @primitive(method=True, inplace=True, out=True, number_first=("beta", "alpha"))
