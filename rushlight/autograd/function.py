@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import own_code
 from ..core.dispatch.extension_points import FUNCTION, profiled_block, training_observer
 from ..core.dispatch.inplace import set_history
 from ..core.dispatch.mode import emit_event, no_grad, thread
@@ -211,6 +212,7 @@ class Function(metaclass=_FunctionMeta):
 
     generate_vmap_rule = False
     _backward_cls: Any
+    _rule: Any = None  # the function behind `backward`, where that is not what the user has written
 
     def __init__(self, *args, **kwargs):
         import warnings
@@ -294,6 +296,15 @@ class Function(metaclass=_FunctionMeta):
         if recording and (observer := training_observer.value) is not None:
             observer.function_applied(cls, args, result)
         return result
+
+
+def written_backward(cls: type[Function]) -> Any:
+    """The user's function that gives the gradients; None for the package's own functions."""
+    if cls._rule is not None:
+        return cls._rule
+    if cls.__module__.startswith(own_code.MODULES):
+        return None
+    return cls.backward if cls.backward is not Function.backward else cls.vjp
 
 
 def _has_backward(cls: type[Function]) -> bool:

@@ -130,6 +130,8 @@ def _recorded(operator: Operator, values: list[Any], options: dict[str, Any]) ->
     returns_list = operator._schema.returns == ["Tensor[]"]
 
     class Generated(Function):
+        _rule = staticmethod(operator._backward or _no_backward)
+
         @staticmethod
         def forward(ctx: Any, *inputs: Any) -> Any:
             own = _gathered(inputs, sizes)
@@ -152,6 +154,10 @@ def _recorded(operator: Operator, values: list[Any], options: dict[str, Any]) ->
     name = f"GeneratedBackwardFor_{operator._namespace}_{operator.__name__}_default"
     result = type(name, (Generated,), {}).apply(*flat)
     return list(result) if returns_list else result
+
+
+def _no_backward(*_: Any) -> None:
+    """The rule of an operator for which no gradient was registered."""
 
 
 def _gathered(flat: Sequence[Any], sizes: Sequence[int | None]) -> list[Any]:

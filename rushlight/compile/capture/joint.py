@@ -7,12 +7,13 @@ node has its edges.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ...autograd import engine
+from ...autograd.function import BackwardCFunction, written_backward
 from ...core.dispatch.mode import emit_event, thread
 from ...core.tensor.node import Freed, Leaf, Node, Output, function_of, inner
 from ...core.tensor.storage import moves, storage_of, tick
@@ -22,6 +23,7 @@ from ..ir.prune import prune
 from .listening import listen
 from .outputs import Outcome
 from .recorder import Listener, Recorder
+from .side_effects import side_effect
 from .sources import CaptureError, Fresh, Incoming, Kept
 from .splice import copied
 
@@ -39,7 +41,9 @@ class Backward:
         forward, self.graph = recorder.graph, Graph()
         recorder.graph, listener = self.graph, Listener(recorder, strict=True)
         _refuse_hooks(edges, set(wanted))
+        _refuse_side_effects(edges, set(wanted))
         hooks = [(e, e.hooks) for e in wanted]  # the engine runs them after the program
+        recorder.fixed = set(map(id, recorder.memory.all()))
         try:
             for e in wanted:
                 e.hooks = None
@@ -54,7 +58,7 @@ class Backward:
                 f"the backward of the compiled function raised {type(error).__name__}: {error}"
             ) from error
         finally:
-            recorder.graph = forward
+            recorder.graph, recorder.fixed = forward, None
             for e, known in hooks:
                 e.hooks = known
         if listener.error is not None:
@@ -368,17 +372,34 @@ def _ends(recorder: Recorder, edges: list) -> tuple[list, list, list[set[int]]]:
     return [existing.source_of(ends[e]) for e in found], list(found), list(found.values())
 
 
-def _refuse_hooks(edges: list, ends: set) -> None:
-    """Raise where the function hangs hooks into its own history: a program would not call them."""
+def _nodes(edges: list, ends: set) -> Iterator[Any]:
+    """The edges and nodes of a history that ends at `ends`."""
     seen, stack = set(ends), list(edges)
     while stack:
         edge = stack.pop()
-        if edge is None or edge in seen:
-            continue
-        seen.add(edge)
+        if edge is not None and edge not in seen:
+            seen.add(edge)
+            yield edge
+            stack.extend(edge.edges)
+
+
+def _refuse_side_effects(edges: list, ends: set) -> None:
+    """Raise where a custom function's backward does more than compute: it runs now, and again when gradients arrive."""
+    for node in _nodes(edges, ends):
+        written = written_backward(node.forward_cls) if isinstance(node, BackwardCFunction) else None
+        found = None if written is None else side_effect(written)
+        if found is not None:
+            raise CaptureError(
+                f"the backward of {node.name().removesuffix('Backward')} {found}: while the function is captured it would be run once more than the "
+                "program says"
+            )
+
+
+def _refuse_hooks(edges: list, ends: set) -> None:
+    """Raise where the function hangs hooks into its own history: a program would not call them."""
+    for edge in _nodes(edges, ends):
         if getattr(edge, "hooks", None) is not None or type(edge).__name__ == "BackwardHook":
             raise CaptureError(
                 "a hook (register_hook(), a module's backward hook, or retain_grad()) is registered on a tensor computed "
                 "inside the compiled function, and the program would not call it; register it outside"
             )
-        stack.extend(edge.edges)

@@ -382,6 +382,8 @@ def uncounted_writes(t: Any, writer: str) -> Iterator[None]:
 
 def check_writable(self: Tensor, state: State, may_share: bool = False) -> None:
     """Raise torch's errors where an in-place write would break a graph, or, unless `may_share`, where elements share a place."""
+    if state.listener is not None:
+        emit_event("writing", self)
     edge = self._edge
     view = self._view
     if state.grad:

@@ -146,7 +146,7 @@ def hearing(hear: Callable[[Op, tuple, tuple, Any], None]) -> Iterator[None]:
 def emit_event(event: str, *values: Any) -> Any:
     """Call the listener's method `event`, if it has one: for what happens besides operators' calls (level 2 only).
 
-    A recorder hears of new tensors (`created`), draws (`drew`), writes below the operators (`wrote`, `copied`,
+    A recorder hears of new tensors (`created`), draws (`drew`), writes that are about to be made (`writing`), writes below the operators (`wrote`, `copied`,
     `rebound`), gradients that are given or taken away (`graded`), aliases without history (`cut`), values that leave for Python (`read`) or decide what a layer does (`branched`), tests of values (`demanded`), optimizers (`updating`, `updated`),
     schedulers (`scheduled`), module calls (`entered`), loops over tensors (`iterated`), calls of custom functions (`applying`,
     whose listener may give the result), changes of a random stream (`reseeded`), and of each call the

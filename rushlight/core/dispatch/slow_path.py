@@ -59,7 +59,7 @@ _BY_OTHERS: dict[str, Callable[..., Any]] = {}
 def by_others(name: str) -> Callable[[Callable], Callable]:
     """Decorator: operator `name` as a function of tensors, for options that are tensors without dimensions.
 
-    A program computes such a number anew in each run, so that no kernel may be given the one of the run that was captured.
+    A program computes such a number in each run, so that no kernel may be given the one of the run that was captured.
     """
 
     def add(f: Callable) -> Callable:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dispatch.mode import emit_event
 from ..dispatch.overlap import shares_places
 from .storage import storage_of, user_line
 from .tensor import Tensor, type_word, wrap
@@ -39,6 +40,8 @@ def _replace(name: str, self: Tensor, others: tuple[Tensor, ...], function: Call
     if not callable(function):
         raise TypeError(f"'{type(function).__name__}' object is not callable")
     cast = _cast(self)
+    for t in (self, *others):
+        emit_event("read", t, "the elements for a function of Python's")
     if _in_turn(self, others):
         rows = [t.expand(self.shape)._array for t in (self, *others)]  # type: ignore[attr-defined]
         for i in np.ndindex(self.shape):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.device.backend import on_device_of
 from ...core.dispatch.inplace import accept_inplace, write
-from ...core.dispatch.mode import copy_or_target
+from ...core.dispatch.mode import copy_or_target, emit_event, may_branch_on_data
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.overlap import check_apart
 from ...core.dispatch.scalars import exact, fits_floats, number_as, type_name
@@ -121,7 +121,7 @@ def _parse(t: Tensor, index: Any) -> tuple[tuple | None, list, Any]:
             if i._array.dtype.kind == "b":
                 basic.extend([_FULL] * i._array.ndim if i._array.ndim else [None])
                 plain = plain and bool(i._array.ndim)
-                advanced.extend(_from_mask(i._array, t._array.shape, dim))
+                advanced.extend(_from_mask(i, t._array.shape, dim))
                 dim += i._array.ndim
             else:
                 basic.append(_FULL)
@@ -247,9 +247,11 @@ def _slice(s: slice) -> slice:
     return slice(end(s.start), end(s.stop), step)
 
 
-def _from_mask(mask: np.ndarray, shape: tuple, dim: int) -> list[Tensor]:
+def _from_mask(t: Tensor, shape: tuple, dim: int) -> list[Tensor]:
     """The index tensors of a boolean mask that covers the dimensions from `dim`."""
+    mask = t._array
     _check_mask(mask, shape, dim)
+    emit_event("read", t, "the places where a mask is true")
     if not mask.ndim:
         return [wrap(on_device_of(mask, np.zeros, int(mask), np.int64))]
     return [wrap(w) for w in mask.nonzero()]
@@ -339,9 +341,8 @@ def _setitem(self, index, value):
         return
     if type(value) is Tensor and _write_values(self, index, value):
         return
-    if _is_mask(index) and not index.is_cpu and _is_single(value):  # without asking the device where the mask is true
-        _check_mask(index._array, self._array.shape, 0)
-        self.masked_fill_(index.reshape(index.shape + (1,) * (self.ndim - index.ndim)), value)
+    if _is_single(value) and (mask := _whole_mask(self, index)) is not None:
+        self.masked_fill_(mask, value)
         return
     if not isinstance(value, _VALUES):
         raise _not_assignable(value, self)
@@ -420,6 +421,23 @@ def _is_mask(index: Any) -> bool:
     return isinstance(index, Tensor) and index._array.dtype.kind == "b" and index._array.ndim > 0
 
 
+def _whole_mask(t: Tensor, index: Any) -> Tensor | None:
+    """The mask of an index of one mask and whole dimensions, as `masked_fill_` takes it; None for other indices.
+
+    Only where the values of the mask may not be read: a program would keep those places, a device would have to wait.
+    """
+    items = index if type(index) is tuple else (index,)
+    place = next((n for n, i in enumerate(items) if _is_mask(i)), None)
+    if place is None or may_branch_on_data(items[place]):
+        return None
+    before, after = items[:place], items[place + 1 :]
+    if any(type(i) is not slice or i != _FULL for i in (*before, *(i for i in after if i is not Ellipsis))):
+        return None
+    mask = items[place]
+    _check_mask(mask._array, t._array.shape, place)
+    return mask.reshape(mask.shape + (1,) * (t.ndim - place - mask.ndim))
+
+
 def _is_single(value: Any) -> bool:
     return not value._array.ndim if isinstance(value, Tensor) else isinstance(value, _ASSIGNABLE)
 
@@ -496,7 +514,7 @@ def _index_put(*tensors, accumulate):
 
 
 def _are_within(indices: list, shape: tuple) -> bool:
-    """Whether all indices are integers that lie within their dimensions."""
+    """Whether all indices are integers within their dimensions."""
     parts = zip(indices, shape, strict=False)
     return all(i is None or (i.dtype.kind != "b" and lies_within(i, -n, n)) for i, n in parts)
 
@@ -553,6 +571,13 @@ def index_put(input, indices, values, accumulate=False):
     >>> index_put(zeros(3), (tensor([0, 0]),), tensor([1.0, 2.0]), accumulate=True)
     tensor([3., 0., 0.])
     """
+    if (
+        not accumulate
+        and isinstance(values, Tensor)
+        and values._array.ndim == 0
+        and (mask := _whole_mask(input, tuple(indices))) is not None
+    ):
+        return input.masked_fill(mask, values)
     places = _put_indices(input, indices)
     values = _values("index_put", input, indices, places, values, accumulate)
     return _index_put(input, values, *places, accumulate=accumulate)
@@ -575,6 +600,13 @@ def index_put_(input, indices, values, accumulate=False):
     >>> index_put_(zeros(3), (tensor([0, 2]),), tensor(1.0))
     tensor([1., 0., 1.])
     """
+    if (
+        not accumulate
+        and isinstance(values, Tensor)
+        and values._array.ndim == 0
+        and (mask := _whole_mask(input, tuple(indices))) is not None
+    ):
+        return input.masked_fill_(mask, values)
     places = _put_indices(input, indices)
     values = _values("index_put_", input, indices, places, values, accumulate)
     return write(_index_put.record, input, (values, *places), (accumulate,))
@@ -592,7 +624,7 @@ def _put_indices(input: Tensor, indices: Any) -> list:
         if i is not None and i._array.dtype.kind not in "iub":
             raise _no_index_type(i)
         if i is not None and i._array.dtype.kind == "b":
-            out.extend(_from_mask(i._array, input._array.shape, len(out)))
+            out.extend(_from_mask(i, input._array.shape, len(out)))
         else:
             out.append(i)
     return out

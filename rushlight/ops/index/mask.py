@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dispatch.inplace import accept_inplace, write
-from ...core.dispatch.mode import may_branch_on_data
+from ...core.dispatch.mode import emit_event, may_branch_on_data
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import NUMBERS, exact, fits_floats, type_name
 from ...core.dispatch.slow_path import write_out
@@ -295,6 +295,7 @@ def nonzero_static(input, *, size, fill_value=-1):
     """
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    emit_event("read", input, "nonzero_static()")
     rows = np.argwhere(input._array)[:size]
     filled = np.full((size, input._array.ndim), fill_value, np.int64)
     filled[: len(rows)] = rows

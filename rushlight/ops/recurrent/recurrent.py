@@ -169,7 +169,7 @@ def _run(name: str, layer, args: tuple, kwargs: dict) -> tuple:
         projected = state[0]._array.shape[2:] != state[1]._array.shape[2:]
     rest = (a["params"], a["has_biases"], a["num_layers"], a["dropout"], a["train"], a["bidirectional"], projected)
     if "data" in a:
-        output, final = _network(layer, a["data"], tuple(a["batch_sizes"]._array.tolist()), state, *rest)
+        output, final = _network(layer, a["data"], tuple(a["batch_sizes"].tolist()), state, *rest)
         return output, *final
     x, batch_first = a["input"], a["batch_first"]
     output, final = _network(layer, x.transpose(0, 1) if batch_first else x, None, state, *rest)
