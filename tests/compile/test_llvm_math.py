@@ -62,10 +62,11 @@ def exact(name: str, x: np.ndarray) -> np.ndarray:
     """In x86's long double; erf and erfc in double."""
     if name in ("erf", "erfc"):
         return np.array([getattr(math, name)(v) for v in x.tolist()], np.longdouble)
+    overflows = x < -np.log(np.finfo(x.dtype).max)
     x = x.astype(np.longdouble)
     if name == "sigmoid":
         z = np.exp(-np.abs(x))
-        return np.where(x < 0, z, 1) / (1 + z)
+        return np.where(overflows, 0, np.where(x < 0, z, 1) / (1 + z))
     if name == "rsqrt":
         return 1 / np.sqrt(x)
     return getattr(np, _NUMPY.get(name, name))(x)

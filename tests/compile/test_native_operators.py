@@ -328,3 +328,12 @@ def test_an_index_is_checked():
     with pytest.raises(IndexError, match="out of bounds"):
         look(x, torch.tensor([1, 4]))
     assert look(x, torch.tensor([-4, 0])).tolist() == [[x[0, 0].item()] * 2] * 2
+
+
+def test_sigmoid_is_zero_where_the_exponential_overflows():
+    x = torch.tensor([-88.0, -88.75, -95.0, -150.0, 90.0])
+    compiled = torch.compile(lambda x: x.sigmoid().log(), fullgraph=True)
+    for _ in range(4):
+        y = compiled(x)
+    assert y.tolist() == [-88.0, -torch.inf, -torch.inf, -torch.inf, 0.0]
+    assert compiled(x.double() * 8)[1:].tolist() == [-torch.inf, -torch.inf, -torch.inf, 0.0]

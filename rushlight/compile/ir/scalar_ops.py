@@ -85,8 +85,7 @@ def _of_math(function: Callable[[float], float]) -> Callable[[Any], Any]:
 
 
 def _sigmoid(x: Any) -> Any:
-    z = np.exp(-np.abs(x))
-    return np.where(x < 0, z, z.dtype.type(1)) / (1 + z)
+    return 1 / (1 + np.exp(-x))
 
 
 _ANY, _BITS = "fiub", "iub"
