@@ -721,3 +721,44 @@ def test_other_memory_after_the_call_of_a_function_compiled_by_name():
     net[2].weight.data = net[2].weight.data * 2
     with pytest.raises(RuntimeError, match="given other memory"):
         loss.backward()
+
+
+class Cached(nn.Module):
+    """Attends to what it has seen, which it writes into a cache of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(6, 18), nn.Linear(6, 6)
+        self.register_buffer("keys", torch.zeros(1, 1, 16, 6))
+        self.register_buffer("values", torch.zeros(1, 1, 16, 6))
+
+    def forward(self, x, place):
+        q, k, v = (t.unsqueeze(1) for t in self.qkv(x).chunk(3, -1))
+        self.keys[:, :, place], self.values[:, :, place] = k, v
+        mask = torch.arange(16) <= place[:, None]
+        return self.out(F.scaled_dot_product_attention(q, self.keys, self.values, attn_mask=mask).squeeze(1))
+
+
+@pytest.mark.parametrize("gradients", [False, True])
+def test_a_module_that_writes_into_its_cache(made, gradients):
+    torch.manual_seed(0)
+    net = Cached().eval()
+    other, x = copy.deepcopy(net), torch.randn(1, 1, 6)
+    with noted(), torch.set_grad_enabled(gradients):
+        for i in range(14):
+            y = net(x * i, torch.tensor([i % 16]))
+            with plain():
+                expected = other(x * i, torch.tensor([i % 16]))
+            assert torch.allclose(y, expected, atol=1e-6)
+            assert torch.allclose(net.keys, other.keys, atol=1e-6)
+            if gradients:  # what is written belongs to the history from then on
+                for model in (net, other):
+                    model.keys, model.values = model.keys.detach(), model.values.detach()
+        net.keys = torch.zeros(1, 1, 16, 6)  # another cache
+        other.keys = torch.zeros(1, 1, 16, 6)
+        with plain():
+            expected = other(x, torch.tensor([3]))
+        assert torch.allclose(net(x, torch.tensor([3])), expected, atol=1e-6)
+        with pytest.raises(IndexError):
+            net(x, torch.tensor([99]))
+    assert bool(made) == (not gradients)

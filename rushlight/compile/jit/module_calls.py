@@ -29,7 +29,6 @@ from ...core.dispatch.mode import thread
 from ...core.locks import lock
 from ...core.tensor.storage import storage_of, tick
 from ...core.tensor.tensor import Tensor
-from ..capture.outputs import Outcome
 from ..capture.results import leaves_of
 from ..capture.sources import CaptureError, Fresh, Into
 from ..capture.structure import rebuild
@@ -180,9 +179,11 @@ class ModuleCalls(CompiledStep):
         outcome, backward = new.outcome, new.backward
         if outcome.grads or outcome.moved or outcome.assigned or outcome.schedules or outcome.training:
             raise CaptureError("it changes gradients, attributes or modes")
-        _check_repeatable(new.graph, outcome)
+        if exchanges_of(new.graph.nodes):
+            raise CaptureError("it exchanges data with other processes, which a second call would do again")
         new.graph.as_eager = True
         if backward is not None:
+            _check_repeatable(new.graph)
             if backward.refused is not None:
                 raise CaptureError(f"its backward fails: {backward.refused}")
             backward.graph.as_eager = backward.is_hidden = True
@@ -207,10 +208,8 @@ def _is_usual(leaf: Any) -> bool:
     return type(leaf._array) is np.ndarray and (type(leaf) is Tensor or type(leaf).__module__.startswith(_OWN))
 
 
-def _check_repeatable(graph: Graph, outcome: Outcome) -> None:
-    """Raise where results depend on tensors that the call writes: a second call would not give the same."""
-    if exchanges_of(graph.nodes):
-        raise CaptureError("it exchanges data with other processes, which a second call would do again")
+def _check_repeatable(graph: Graph) -> None:
+    """Raise where results depend on tensors that the call writes: a second call, for its history, would give others."""
     written = {target.value for _, target in graph.outputs if isinstance(target, Into)}
     reach = {ref.value for ref, target in graph.outputs if isinstance(target, Fresh)}
     for node in reversed(graph.nodes):
