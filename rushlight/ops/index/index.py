@@ -11,7 +11,7 @@ from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.overlap import check_apart
 from ...core.dispatch.scalars import exact, fits_floats, number_as, type_name
-from ...core.tensor.casting import broadcast_strides, ordered_by_strides
+from ...core.tensor.casting import broadcast_strides, cast_like, ordered_by_strides
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ...core.warn import warn
 from ..creation.from_data import array_from
@@ -467,7 +467,7 @@ def _put(target: Tensor, advanced: list, value: Any, index: Any) -> None:
 @primitive(name="index_put", public=False, rest=2, host_indices=True)
 def _index_put(*tensors, accumulate):
     input, value, *indices = tensors
-    out = input.copy("K")
+    out = cast_like(input, input.dtype)
     where = _where(tuple(indices))
     try:
         if accumulate:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import NUMBERS, exact, type_name
+from ...core.tensor.casting import cast_like
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
 from ..pointwise.checks import lies_within, word
@@ -157,7 +158,7 @@ def _(g, index, source_shape, dim):
 
 @primitive(name="index_fill", public=False, node="IndexFillBackward1")
 def _index_fill(input, index, value, /, dim):
-    out = input.copy("K")
+    out = cast_like(input, input.dtype)
     n = input.shape[wrap_dim(dim, input.ndim)] if input.ndim else 1
     where = index.reshape(-1)
     if index.dtype != np.int64:

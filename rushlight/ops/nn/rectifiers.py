@@ -359,7 +359,10 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     if not lower <= upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        return shown_as(leaky_relu(input, (lower + upper) / 2, inplace), "RreluWithNoiseBackward0")
+        return shown_as(
+            leaky_relu(input if inplace else input.contiguous(), (lower + upper) / 2, inplace),
+            "RreluWithNoiseBackward0",
+        )
     noise = _rrelu_noise(input, lower, upper)
     return write(_noisy_slope.record, input, (noise,), ()) if inplace else _noisy_slope(input, noise)
 

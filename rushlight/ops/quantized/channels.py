@@ -9,10 +9,10 @@ import numpy as np
 
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.layout import per_channel_affine, per_channel_affine_float_qparams
-from ...core.tensor.memory_order import element_strides
 from ...core.tensor.pickling import Memory
 from ...core.tensor.printing import _contents, _with_suffixes
 from ...core.tensor.size import wrap_dim
+from ...core.tensor.strides import element_strides
 from ...core.tensor.tensor import Tensor, type_word, wrap
 from .recorded import recorded
 from .tensor import LEVELS, QuantizedTensor, _Levels, _no_kernel, array_of, assemble, rebuild

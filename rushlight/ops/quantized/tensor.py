@@ -25,10 +25,10 @@ from ...core.tensor.layout import (
     per_tensor_affine,
     preserve_format,
 )  # fmt: skip
-from ...core.tensor.memory_order import element_strides
 from ...core.tensor.pickling import Memory, rebuild_tensor_v2
 from ...core.tensor.placeholder import NoArray, Placeholder, operator_above
 from ...core.tensor.printing import _contents, _with_suffixes
+from ...core.tensor.strides import element_strides
 from ...core.tensor.tensor import Tensor, type_word, wrap
 from .recorded import recorded
 

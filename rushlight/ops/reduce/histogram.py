@@ -93,10 +93,11 @@ def _unique_runs(input, /, dim):
     if len(a) > 1:
         new[1:] = (a[1:] != a[:-1]).reshape(len(a) - 1, -1).any(1)
     starts = np.flatnonzero(new)
-    values = a[new] if dim is None else np.moveaxis(a[new], 0, wrap_dim(dim, input.ndim))
+    values = np.ascontiguousarray(a[new])
+    values = values if dim is None else np.moveaxis(values, 0, wrap_dim(dim, input.ndim))  # torch's order in memory
     inverse = np.cumsum(new) - 1
     counts = np.diff(np.append(starts, len(a)))
-    return np.ascontiguousarray(values), inverse.reshape(input.shape) if dim is None else inverse, counts
+    return values, inverse.reshape(input.shape) if dim is None else inverse, counts
 
 
 def _check_flags(name: str, **flags) -> None:

@@ -342,7 +342,7 @@ def kthvalue(input, /, k, dim=-1, keepdim=False):
     if not 1 <= k <= input.shape[d]:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
     index = _ranked(input, k - 1, d)
-    index = kth_place(input, k, d) if index is None else index
+    index = kth_place(input, k, d) if index is None and input.size else index
     if index is None:
         return _select_ranked(input, k - 1, d, keepdim)
     return picked(input, np.ascontiguousarray(index), d, keepdim)

@@ -30,6 +30,7 @@ from ...core.tensor.size import (
     wrap_dims,
 )
 from ...core.tensor.storage import storage_of, user_line
+from ...core.tensor.strides import new_element_strides, strides_of
 from ...core.tensor.tensor import Tensor, alias, type_word
 from ...core.warn import warn_once
 from ..creation.arguments import format_name
@@ -65,7 +66,7 @@ def _(g, input_shape):
 @primitive(name="_unsafe_view", public=False)
 def _unsafe_view(input, /, *shape):
     """The elements, copied where they must be, in another shape: memory of its own."""
-    return np.ascontiguousarray(input, like=input).reshape(infer_size(shape_from(shape), input.size)).copy()
+    return input.reshape(infer_size(shape_from(shape), input.size)).copy(order="K")
 
 
 @_unsafe_view.vjp
@@ -646,7 +647,12 @@ def is_contiguous(self, memory_format=None):
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     if name in CHANNELS_LAST:
         order, _ = CHANNELS_LAST[name]
-        return self._array.ndim == len(order) and self._array.transpose(order).flags.c_contiguous
+        if self._array.ndim != len(order):
+            return False
+        if not self._array.size:
+            strides = strides_of(self)
+            return tuple([strides[d] for d in order]) == new_element_strides([self._array.shape[d] for d in order])
+        return self._array.transpose(order).flags.c_contiguous
     return flags_of(self._array).c_contiguous
 
 
