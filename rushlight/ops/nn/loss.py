@@ -383,9 +383,9 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=0):
     Shape: (*), (*) -> (*), or () with another reduction
     """
     broadcast_shapes(target._array.shape, input._array.shape)
+    far = where(target != 1, (margin - input).clamp_min(0), 0)  # first, so that its gradient is added last, as in torch
     near = where(target != -1, input, 0)
-    far = where(target != 1, (margin - input).clamp_min(0), 0)
-    return _reduce(near + far, reduction)
+    return _reduce(far + near, reduction)
 
 
 @composite()

@@ -23,6 +23,7 @@ from ..pointwise.building_blocks import (
     SOME,
     ZERO32,
     bits_of,
+    in_order_of,
     in_single,
     pieced,
     widened,
@@ -122,7 +123,7 @@ def _threshold(input, /, threshold, value):
 
 @_threshold.vjp
 def _(g, input, threshold):
-    return cut(g, input, in_single(input) <= threshold)
+    return cut(g, input, in_single(input) <= threshold, True)
 
 
 @composite(functional=True)
@@ -219,7 +220,7 @@ def _(g, input, negative_slope):
 @primitive(public=False, name="leaky_relu_backward")
 def _sloped(grad, input, /, slope):
     """grad where input > 0, slope * grad elsewhere."""
-    return _slope_of(grad, input, slope)
+    return in_order_of(_slope_of(grad, input, slope), input, grad)
 
 
 @widened

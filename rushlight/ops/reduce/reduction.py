@@ -252,7 +252,8 @@ def _nansum(input, /, dim, keepdim, dtype):
 
 @_nansum.vjp
 def _(g, input, dim, keepdim):
-    return spread(g, input.shape, dim, keepdim) * ~input.isnan()
+    g = g if keepdim or not input.ndim else keep_dims(g, dim, input.ndim)
+    return g.expand(input.shape) * ~input.isnan()
 
 
 @composite(method=True, out=True)

@@ -42,7 +42,7 @@ def _sigmoid_slope(g, y):
 def _sigmoid_slope_of(g, y):
     r = np.subtract(ONE32 if y.dtype is F32 else y.dtype.type(1), y)
     r *= y
-    return np.multiply(r, g, r if r.shape == g.shape else None)  # g may have dimensions of a batch
+    return np.multiply(r, g, r if r.strides == g.strides else None)  # g may have dimensions of a batch
 
 
 sigmoid_backward = binary(
