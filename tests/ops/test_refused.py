@@ -22,6 +22,26 @@ CALLS = {
     "ceil": (lambda: C.ceil(), "ceil is not supported for complex inputs"),
     "trunc": (lambda: C.trunc(), "trunc is not supported for complex inputs"),
     "unfold": (lambda: torch.ones(()).unfold(0, 2, 1), "maximum size for tensor at dimension 0 is 1 but size is 2"),
+    "cumsum of bools": (lambda: torch.cumsum(T, 0, dtype=torch.bool), '"cumsum_out_cpu" not implemented for \'Bool\''),
+    "cumsum into bools": (lambda: torch.cumsum(T > 0, 0, out=T > 0), '"cumsum_out_cpu" not implemented for \'Bool\''),
+    "cumprod of bools": (lambda: torch.cumprod(T > 0, 0, out=T > 0), '"cumprod_out_cpu" not implemented for \'Bool\''),
+    "cumsum in two types": (
+        lambda: torch.cumsum(T, 0, dtype=torch.float64, out=torch.empty(3)),
+        "Expected out tensor to have dtype double, but got float instead",
+    ),
+    "fmod": (lambda: torch.fmod(T > 0, T > 0), '"fmod_cpu" not implemented for \'Bool\''),
+    "complex amax": (lambda: C.amax(), '"max_values_cpu" not implemented for \'ComplexFloat\''),
+    "amax into doubles": (
+        lambda: torch.amax(T, 0, out=torch.zeros((), dtype=torch.float64)),
+        "Expected the dtype for input and out to match, but got Float for input's dtype and Double for out's dtype",
+    ),
+    "aminmax": (lambda: torch.zeros(0).aminmax(), "cannot compute aminmax over an empty dimension"),
+    "histc": (lambda: torch.histc(T, 3, 2, 1), "torch.histc: max must be larger than min"),
+    "pdist": (lambda: torch.pdist(torch.ones(3, 2).half()), '"pdist" not implemented for \'Half\''),
+    "norm of nothing": (lambda: torch.zeros(0).norm(-2), "cannot compute the -2 norm on an empty tensor"),
+    "norm of no rows": (lambda: torch.zeros(2, 0).norm(-2, 1), "the -2 norm on the dimension 1because this dimension is"),
+    "equal": (lambda: torch.equal(torch.eye(2).to_sparse(), torch.ones(3)), "Could not run 'aten::equal'"),
+    "kthvalue": (lambda: torch.ones(2, 3, dtype=torch.bool).kthvalue(4, 1), "selected number k out of range"),
     "norm": (lambda: torch.norm(torch.ones(2, 2, 2), dim=(0, 1, 2)), "dim must be a 2-tuple. Got 0 1 2"),
     "fill": (lambda: torch.ones(1, dtype=torch.long).fill_(2**63), "value cannot be converted to type int64_t"),
     "scatter": (
@@ -46,6 +66,17 @@ def test_what_is_allowed():
         torch.where(t > 0, t, t, out=t) is t and torch.gather(t, 0, torch.tensor([0]), out=torch.empty(1)).item() == 2
     )
     assert torch.ones(1).fill_(2**63).item() == 2.0**63 and torch.tensor(2**63, dtype=torch.bool).item() is True
+
+
+@pytest.mark.parametrize("dim", [-1, 1])
+def test_an_empty_dimension_is_named_as_it_was_given(dim):
+    with pytest.raises(IndexError, match=f"Expected reduction dim {dim} to have"):
+        torch.zeros(2, 0).amax(dim)
+
+
+def test_stack_looks_at_the_dimension_first():
+    with pytest.raises(IndexError, match="but got 5"):
+        torch.stack([torch.ones(2), torch.ones(3)], 5)
 
 
 def test_the_norm_of_order_zero_has_no_gradient():

@@ -437,6 +437,10 @@ def into_out(record: Op, tensors: tuple, metadata: tuple, out: Any) -> Any:
     """Call an operator and put its result into `out`. An autocast region does not touch such a call."""
     if record.name in _OUT_DECIDES and metadata[-1] is None and isinstance(out, Tensor):
         metadata = (*metadata[:-1], out.dtype)
+    elif record.name in _OUT_DECIDES and isinstance(out, Tensor) and metadata[-1] is not out.dtype:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {c_word(metadata[-1])}, but got {c_word(out.dtype)} instead"
+        )
     with Off():
         result = call(record, tensors, metadata, None)
 
@@ -561,6 +565,13 @@ def _takes_out(name: str, d: dtypes.dtype) -> bool:
 
 def _check_out(name: str, result: Tensor, out: Tensor) -> None:
     if name in _EXACT_OUT and result.dtype is not out.dtype and not _takes_out(name, out.dtype):
+        if name in ("amax", "amin"):
+            words = type_word(result.dtype), type_word(out.dtype)
+            raise RuntimeError(
+                "Expected the dtype for input and out to match, but got {} for input's dtype and {} for out's dtype.".format(
+                    *words
+                )
+            )
         raise RuntimeError(
             f"{name}(): Expected out tensor to have dtype {c_word(result.dtype)}, but got {c_word(out.dtype)} instead"
         )

@@ -34,7 +34,7 @@ _ROWS = {
     "upsample_nearest_exact3d=compute_indices_weights_nearest upsample_linear1d=compute_indices_weights_linear "
     "upsample_bilinear2d=compute_indices_weights_linear upsample_trilinear3d=compute_indices_weights_linear "
     "upsample_bicubic2d=compute_indices_weights_cubic",
-    "b": "addcmul=addcmul_cpu_out trace=trace pow.tensor=pow convolution=slow_conv2d_cpu",
+    "b": "fmod addcmul=addcmul_cpu_out trace=trace pow.tensor=pow convolution=slow_conv2d_cpu",
     "bc": "threshold",
     "h": "cdist=cdist",
     "i": "round.decimals=round_vml_cpu",

@@ -504,6 +504,8 @@ def pdist(input, p=2.0):
     """
     if input._array.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
+    if input.dtype.is_floating_point and input.dtype.itemsize == 2:
+        raise not_implemented("pdist", input._array.dtype)
     i, j = on_device_of(input._array, np.triu_indices, input._array.shape[0], 1)
     return shown_as((input[constant(i)] - input[constant(j)]).norm(p, 1), "PdistBackward0")
 

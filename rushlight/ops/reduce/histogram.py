@@ -194,9 +194,9 @@ def _range(a, low, high, margin):
     if low == high:
         low, high = low - margin, high + margin
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"range of [{low:g}, {high:g}] is not finite")
+        raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
     if low > high:
-        raise RuntimeError("max must be larger than min")
+        raise RuntimeError("torch.histc: max must be larger than min")
     return low, high
 
 

@@ -52,7 +52,25 @@ def vector_norm(input, /, ord, dim, keepdim, dtype):
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{type_word(dtypes.from_numpy(input.dtype))}"
         )
+    if not input.size and (ord < 0 or ord == math.inf):
+        _refuse_empty(input, ord, dim)
     return _vector_norm(input, ord, axes_of(dim, input.ndim), keepdim)
+
+
+def _refuse_empty(a, ord, dim):
+    """Raise where a norm that has no value for no elements is asked for."""
+    dims = () if dim is None else (dim,) if isinstance(dim, int) else dim
+    if not dims:
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord:g} norm on an empty tensor because the operation does not have an "
+            "identity"
+        )
+    for d in dims:
+        if not a.shape[d]:
+            raise RuntimeError(  # torch's own message has no space there
+                f"linalg.vector_norm cannot compute the {ord:g} norm on the dimension {d}because this dimension is empty and "
+                "the operation does not have an identity"
+            )
 
 
 @vector_norm.vjp

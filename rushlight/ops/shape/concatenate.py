@@ -107,12 +107,12 @@ def cat(tensors, dim=0, *, axis=None, out=None):
 @primitive(name="stack", public=False, promote="same")
 def _stack(*tensors, dim):
     first = tensors[0].shape
+    d = wrap_dim(dim, len(first) + 1)
     for i, a in enumerate(tensors):
         if a.shape != first:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(a.shape)} at entry {i}"
             )
-    d = wrap_dim(dim, len(first) + 1)
     if d == 0 and not first:
         return np.array(tensors).reshape(len(tensors))
     if d < len(first) and (
