@@ -435,12 +435,13 @@ _OUT_DECIDES = ("cumsum", "cumprod")  # they compute in the dtype of `out`
 
 def into_out(record: Op, tensors: tuple, metadata: tuple, out: Any) -> Any:
     """Call an operator and put its result into `out`. An autocast region does not touch such a call."""
-    if record.name in _OUT_DECIDES and metadata[-1] is None and isinstance(out, Tensor):
-        metadata = (*metadata[:-1], out.dtype)
-    elif record.name in _OUT_DECIDES and isinstance(out, Tensor) and metadata[-1] is not out.dtype:
-        raise RuntimeError(
-            f"Expected out tensor to have dtype {c_word(metadata[-1])}, but got {c_word(out.dtype)} instead"
-        )
+    if record.name in _OUT_DECIDES and isinstance(out, Tensor):
+        asked = out.dtype if metadata[-1] is None else metadata[-1]
+        if asked is not out.dtype:
+            raise RuntimeError(
+                f"Expected out tensor to have dtype {c_word(asked)}, but got {c_word(out.dtype)} instead"
+            )
+        metadata = (*metadata[:-1], asked)
     with Off():
         result = call(record, tensors, metadata, None)
 

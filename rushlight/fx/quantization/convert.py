@@ -243,12 +243,13 @@ class _Lowered:
         name = packed[0] + ("" if relu is None else "_relu") + ("_dynamic" if is_dynamic else "")
         with self.graph.inserting_before(node):
             holder = self.graph.get_attr(packed_attribute(self.model, self._path(node), packed[1]))
-        numbers = (reduces_range(),) if after is None or is_dynamic else after.args[1:3]
+        numbers: Any = (reduces_range(),) if after is None or is_dynamic else after.args[1:3]
         for n in numbers:
             if isinstance(n, Node):
                 node.prepend(n)
         node.target, node.kwargs = OPERATORS[name], {}
-        node.args = (source if is_dynamic else source.args[0], holder, *numbers)
+        levels: Any = source
+        node.args = (source if is_dynamic else levels.args[0], holder, *numbers)
         for n in (relu, None if is_dynamic else after):
             if n is not None:
                 n.replace_all_uses_with(node)
