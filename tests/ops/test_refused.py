@@ -77,6 +77,56 @@ def test_an_empty_dimension_is_named_as_it_was_given(dim):
         torch.zeros(2, 0).amax(dim)
 
 
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_sums_into_another_type_than_was_asked_for(name):
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype double, but got float instead"):
+        getattr(torch, name)(T, 0, dtype=torch.float64, out=torch.empty(()))
+
+
+def test_means_are_computed_in_the_type_of_the_result():
+    x = torch.tensor([1.0, 1.001]).half()
+    assert torch.mean(x, 0, out=torch.empty(())).item() == 1.00048828125 and torch.mean(x, 0).item() != 1.00048828125
+
+
+@pytest.mark.parametrize(
+    ("error", "call", "message"),
+    [
+        (
+            ValueError,
+            lambda x: torch.func.jvp(torch.sin, (x,), (x,)),
+            "Expected primal to be floating point or complex",
+        ),
+        (ValueError, lambda x: torch.func.jacfwd(torch.sin)(x), "but got: torch.int64"),
+        (RuntimeError, lambda x: torch.func.grad(lambda v: v.sum())(x * 1j), "only for real scalar outputs"),
+        (IndexError, lambda x: x[0][1:], r"slice\(\) cannot be applied to a 0-dim tensor"),
+        (IndexError, lambda x: x[0].unique(dim=-1), "Dimension specified as -1 but tensor has no dimensions"),
+        (RuntimeError, lambda x: torch.zeros(2, 0).index_select(1, x[:1]), "self indexing axis dim should be positive"),
+        (RuntimeError, lambda x: x[0].view(torch.int32), "to view Long as Int"),
+        (
+            RuntimeError,
+            lambda x: torch.norm(x, dim=0, dtype=torch.float32),
+            "Expected a floating point or complex tensor",
+        ),
+        (RuntimeError, lambda x: torch.norm(x * 1j, dim=0, dtype=torch.float32), "dtype should be complex"),
+    ],
+)
+def test_errors_of_torchs_kind(error, call, message):
+    with pytest.raises(error, match=message):
+        call(torch.arange(3))
+
+
+def test_calls_that_torch_takes():
+    x = torch.tensor([[True, False]])
+    assert x.swapaxes(axis0=0, axis1=1).tolist() == x.swapdims(dim0=0, dim1=1).tolist() == [[True], [False]]
+    assert (
+        torch.all(torch.tensor([1, 2], dtype=torch.uint8), dim=0, out=torch.zeros((), dtype=torch.bool)).item() is True
+    )
+    assert torch.nn.functional.dropout(x, 1.0).tolist() == [[False, False]]
+    assert torch.nn.functional.dropout(C, 1.0).tolist() == [0, 0]
+    assert C.mean(dtype=torch.float64).item() == C.prod(dtype=torch.float64).item() == 1.0  # without a warning
+    assert torch.zeros(0, 3).view(torch.uint8).shape == (0, 12) and torch.block_diag().shape == (1, 0)
+
+
 def test_stack_looks_at_the_dimension_first():
     with pytest.raises(IndexError, match="but got 5"):
         torch.stack([torch.ones(2), torch.ones(3)], 5)

@@ -561,7 +561,7 @@ _UNARY_OUT = frozenset({"bitwise_not", "ceil", "conj_physical", "floor", "frac",
 
 
 def _takes_out(name: str, d: dtypes.dtype) -> bool:
-    return d.is_complex if name == "abs" else d is dtypes.uint8 and name in ("any", "all")
+    return d.is_complex if name == "abs" else d in (dtypes.uint8, dtypes.bool_) and name in ("any", "all")
 
 
 def _check_out(name: str, result: Tensor, out: Tensor) -> None:
@@ -578,7 +578,7 @@ def _check_out(name: str, result: Tensor, out: Tensor) -> None:
         )
     if name in _UNARY_OUT and result.dtype is not out.dtype:
         raise RuntimeError(f"Found dtype {type_word(out.dtype)} but expected {type_word(result.dtype)}")
-    if not dtypes.can_cast(result.dtype, out.dtype):
+    if not dtypes.can_cast(result.dtype, out.dtype) and not (name in _EXACT_OUT and _takes_out(name, out.dtype)):
         if name in _JOINED:
             word = type_word(out.dtype)
             raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {word}")

@@ -154,6 +154,8 @@ def _too_many(ndim: int, items: tuple) -> IndexError:
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
             "0-dim tensor to a number"
         )
+    if ndim == 0 and any(type(i) is slice for i in items):
+        return IndexError("slice() cannot be applied to a 0-dim tensor.")
     return IndexError(f"too many indices for tensor of dimension {ndim}")
 
 

@@ -45,13 +45,17 @@ def _vector_norm(a, ord, axis, keepdims):
 @primitive(public=False, name="linalg_vector_norm", jit_min_elements=MANY)
 def vector_norm(input, /, ord, dim, keepdim, dtype):
     """(sum |x|**ord)**(1/ord) over `dim`."""
-    if dtype is not None:
-        input = cast(input, dtype.numpy)
     if input.dtype.kind not in "fcV":
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{type_word(dtypes.from_numpy(input.dtype))}"
         )
+    if dtype is not None:
+        if input.dtype.kind == "c" and not dtype.is_complex:
+            raise RuntimeError(
+                f"linalg.vector_norm: dtype should be complex for complex inputs, but got {type_word(dtype)}"
+            )
+        input = cast(input, dtype.numpy)
     if not input.size and (ord < 0 or ord == math.inf):
         _refuse_empty(input, ord, dim)
     return _vector_norm(input, ord, axes_of(dim, input.ndim), keepdim)

@@ -30,7 +30,7 @@ from ...core.tensor.size import (
     wrap_dims,
 )
 from ...core.tensor.storage import storage_of, user_line
-from ...core.tensor.strides import new_element_strides, strides_of
+from ...core.tensor.strides import new_element_strides, new_strides, strides_of
 from ...core.tensor.tensor import Tensor, alias, type_word
 from ...core.warn import warn_once
 from ..creation.arguments import format_name
@@ -77,10 +77,13 @@ def _(g, input_shape):
 @primitive(name="view.dtype", view=True, public=False, differentiable=False)
 def _view_dtype(input, /, dtype):
     """The same bytes as elements of another type."""
-    new = dtype.numpy
+    new, input = dtype.numpy, new_strides(input)
     if new.itemsize != input.itemsize:
         if not input.ndim:
-            raise RuntimeError(f"self.dim() cannot be 0 to view {input.dtype} as {dtype} (different element sizes)")
+            raise RuntimeError(
+                f"self.dim() cannot be 0 to view {type_word(dtypes.from_numpy(input.dtype))} as {type_word(dtype)} "
+                "(different element sizes)"
+            )
         if input.strides[-1] != input.itemsize and (input.size or input.ndim > 1):
             raise RuntimeError(
                 f"self.stride(-1) must be 1 to view {type_word(dtypes.from_numpy(input.dtype))} as {type_word(dtype)} "
@@ -317,19 +320,16 @@ def _permute_method(self, *args, dims=None):
     return _permute(self, shape_from(args, "permute", "dims") if dims is None else tuple(dims))
 
 
-def _transposed(name: str) -> None:
-    def f(input, dim0, dim1):
-        return transpose(input, dim0, dim1)
-
+def _transposed(name: str, f) -> None:
     f.__name__, f.__doc__ = (
         name,
-        like(transpose, name, "The tensor with dimensions `dim0` and `dim1` exchanged: `transpose`."),
+        like(transpose, name, "The tensor with two dimensions exchanged: `transpose`."),
     )
     composite(method=True)(f)
 
 
-for _alias in ("swapaxes", "swapdims"):
-    _transposed(_alias)
+_transposed("swapaxes", lambda input, axis0, axis1: transpose(input, axis0, axis1))
+_transposed("swapdims", lambda input, dim0, dim1: transpose(input, dim0, dim1))
 
 
 @composite(method=True, aliases=("moveaxis",))
