@@ -1,16 +1,16 @@
-"""Strides in elements, of arrays and of tensors, those of empty ones included."""
+"""Strides in elements, of arrays and of tensors, those of empty ones included; matrices stored column by column.
+
+LAPACK gives such matrices, and torch returns them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from .tensor import Tensor
-
-__all__ = ["element_strides", "new_element_strides", "new_strides", "strides_of"]
+__all__ = ["element_strides", "in_columns", "new_element_strides", "new_strides", "return_columns", "strides_of"]
 
 
 def element_strides(a: np.ndarray) -> tuple[int, ...]:
@@ -26,7 +26,7 @@ def element_strides(a: np.ndarray) -> tuple[int, ...]:
     return tuple(strides)
 
 
-def strides_of(t: Tensor) -> tuple[int, ...]:
+def strides_of(t: Any) -> tuple[int, ...]:
     """The strides of a tensor in elements. Those of an empty view come from its base's, which NumPy has not kept."""
     a = t._array
     return element_strides(a if a.size or t._view is None else _with_strides(t))
@@ -39,7 +39,7 @@ def new_strides(a: np.ndarray) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(a, strides=[s * a.itemsize for s in new_element_strides(a.shape)])
 
 
-def _with_strides(t: Tensor) -> np.ndarray:
+def _with_strides(t: Any) -> np.ndarray:
     """The array of an empty tensor, made from its base by the views between them, each with strides of torch's."""
     a = t._array
     if a.size or any(a.strides) or t._view is None or type(a) is not np.ndarray:
@@ -57,3 +57,24 @@ def new_element_strides(shape: Sequence[int]) -> tuple[int, ...]:
         strides.append(n)
         n *= max(k, 1)
     return tuple(reversed(strides))
+
+
+def in_columns(a: np.ndarray) -> np.ndarray:
+    """An array (*, m, n) with the strides (..., 1, m) in its last two dimensions: a copy unless it has them."""
+    if a.ndim < 2:
+        return a
+    rows = a.swapaxes(-1, -2)
+    return (rows if rows.flags.c_contiguous else rows.copy(order="C")).swapaxes(-1, -2)
+
+
+def return_columns(kernel: Callable, positions: tuple[int, ...]) -> Callable:
+    """`kernel`, whose results at these positions are matrices in column order."""
+
+    def by_columns(*arguments: Any, **metadata: Any) -> Any:
+        r = kernel(*arguments, **metadata)
+        if type(r) is not tuple:
+            return in_columns(r)
+        return tuple([in_columns(x) if i in positions else x for i, x in enumerate(r)])
+
+    by_columns.__name__, by_columns.__doc__ = getattr(kernel, "__name__", ""), kernel.__doc__
+    return by_columns

@@ -198,6 +198,8 @@ def equal(input, other):
     """
     if not isinstance(other, Tensor):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    if input.is_quantized:
+        return type(input).equal(input, other)
     for t in (input, other):
         if isinstance(t._array, Placeholder) and (t.is_sparse or t.is_sparse_csr):
             raise no_kernel("equal")

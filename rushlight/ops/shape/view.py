@@ -320,16 +320,19 @@ def _permute_method(self, *args, dims=None):
     return _permute(self, shape_from(args, "permute", "dims") if dims is None else tuple(dims))
 
 
-def _transposed(name: str, f) -> None:
-    f.__name__, f.__doc__ = (
-        name,
-        like(transpose, name, "The tensor with two dimensions exchanged: `transpose`."),
-    )
-    composite(method=True)(f)
+def _like_transpose(f):
+    f.__doc__ = like(transpose, f.__name__, "The tensor with two dimensions exchanged: `transpose`.")
+    return composite(method=True)(f)
 
 
-_transposed("swapaxes", lambda input, axis0, axis1: transpose(input, axis0, axis1))
-_transposed("swapdims", lambda input, dim0, dim1: transpose(input, dim0, dim1))
+@_like_transpose
+def swapaxes(input, axis0, axis1):
+    return transpose(input, axis0, axis1)
+
+
+@_like_transpose
+def swapdims(input, dim0, dim1):
+    return transpose(input, dim0, dim1)
 
 
 @composite(method=True, aliases=("moveaxis",))
