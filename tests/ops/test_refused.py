@@ -124,6 +124,7 @@ def test_calls_that_torch_takes():
     assert torch.nn.functional.dropout(x, 1.0).tolist() == [[False, False]]
     assert torch.nn.functional.dropout(C, 1.0).tolist() == [0, 0]
     assert C.mean(dtype=torch.float64).item() == C.prod(dtype=torch.float64).item() == 1.0  # without a warning
+    assert torch.cat([torch.zeros(0), torch.zeros(0).double()], 3).dtype is torch.float64
     assert torch.zeros(0, 3).view(torch.uint8).shape == (0, 12) and torch.block_diag().shape == (1, 0)
 
 

@@ -32,6 +32,8 @@ def _cat_slowly(tensors, dim):
     if not all(a.ndim for a in tensors):
         place = next(i for i, a in enumerate(tensors) if not a.ndim)
         raise RuntimeError(f"zero-dimensional tensor (at position {place}) cannot be concatenated")
+    if first.shape == (0,):  # nothing but such: torch looks at no dimension
+        return first.copy()
     d = wrap_dim(dim, first.ndim)
     for i, a in enumerate(arrays):
         if a.ndim != first.ndim:
