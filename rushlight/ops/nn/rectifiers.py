@@ -220,7 +220,8 @@ def _(g, input, negative_slope):
 @primitive(public=False, name="leaky_relu_backward")
 def _sloped(grad, input, /, slope):
     """grad where input > 0, slope * grad elsewhere."""
-    return in_order_of(_slope_of(grad, input, slope), input, grad)
+    r = _slope_of(grad, input, slope)
+    return r if grad.flags.c_contiguous and input.flags.c_contiguous else in_order_of(r, input, grad)
 
 
 @widened
