@@ -16,7 +16,7 @@ from ...core.dispatch.mode import may_branch_on_data, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.casting import cast
+from ...core.tensor.casting import cast, castable
 from ...core.tensor.size import wrap_dim, wrap_dims
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.building_blocks import (
@@ -334,7 +334,7 @@ def average(a, axis, keepdims, dtype, shape):
             f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. {given}"
         )
     if a.dtype.kind == "c" and d.kind != "c":
-        a = a.real  # NumPy would warn
+        a = castable(a, d)  # the real parts: NumPy would warn
     n = a.size if axis is None else count_of(shape, axis)
     if d.itemsize == 2:
         return dense((add_reduce(a, axis, F32, None, keepdims) / F32.type(n)).astype(d))
@@ -453,7 +453,7 @@ def _product(a, axis, keepdims, dtype):
         return dense(multiply_reduce(a, None, a.dtype, None, keepdims))
     d = a.dtype if dtype is None else dtype.numpy
     if a.dtype.kind == "c" and d.kind != "c":
-        a = a.real
+        a = castable(a, d)  # the real parts: NumPy would warn
     if d.kind in "biu":
         a = cast(a, d)
         d = d if dtype is not None else I64
