@@ -20,7 +20,7 @@ from .core.device.devices import device
 from .core.tensor.dtype import (
     bfloat16, can_cast, cdouble, cfloat, chalf, complex32, complex64, complex128, double, dtype, float8_e4m3fn, float8_e4m3fnuz,
     float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, float16, float32, float64, get_default_dtype, half, int8, int16, int32, int64, long, promote_types,
-    qint8, qint32, quint8, set_default_dtype, short, uint8, uint16, uint32, uint64,
+    qint8, qint32, quint4x2, quint8, set_default_dtype, short, uint8, uint16, uint32, uint64,
 )  # fmt: skip
 from .core.tensor.layout import (
     channels_last, channels_last_3d, contiguous_format, finfo, iinfo, jagged, layout, memory_format, per_channel_affine,

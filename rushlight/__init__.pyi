@@ -44,6 +44,7 @@ from .core.tensor.dtype import long as long
 from .core.tensor.dtype import promote_types as promote_types
 from .core.tensor.dtype import qint8 as qint8
 from .core.tensor.dtype import qint32 as qint32
+from .core.tensor.dtype import quint4x2 as quint4x2
 from .core.tensor.dtype import quint8 as quint8
 from .core.tensor.dtype import set_default_dtype as set_default_dtype
 from .core.tensor.dtype import short as short

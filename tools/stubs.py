@@ -57,7 +57,7 @@ TYPES = {
     ),
     **_each(
         "_int",
-        "dim0 dim1 dim2 groups num_groups n k storage_offset diagonal offset num_samples num_classes chunks steps "
+        "dim0 dim1 dim2 axis0 axis1 groups num_groups n k storage_offset diagonal offset num_samples num_classes chunks steps "
         "length ignore_index padding_idx upscale_factor downscale_factor minlength decimals start_dim end_dim "
         "edge_order start_index niter r N m dimension divisor_override num_layers",
     ),

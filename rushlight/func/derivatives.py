@@ -117,6 +117,12 @@ def _with_aux(result: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
     return result
 
 
+def _check_primals(tree: Any) -> None:
+    for x in tree_flatten(tree)[0]:
+        if isinstance(x, Tensor) and not (x.is_floating_point() or x.is_complex()):
+            raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype}")
+
+
 def _check_outputs(outputs: list[Any], what: str) -> None:
     if not outputs:
         raise RuntimeError(f"{what}: Expected f to be a function that has non-empty output (got output = {outputs})")
@@ -154,6 +160,8 @@ def grad_and_value(func: Callable, argnums: Any = 0, has_aux: bool = False) -> C
                 "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                 f"{output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
             )
+        if output.is_complex():
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
         found = points.gradients([output], [ops.ones_like(output)])
         result = tree_unflatten(points.released(found), points.structure)
         output, aux = points.released(output), points.released(aux)
@@ -249,6 +257,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
             "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if "
             "primals is a tuple of 3 tensors, tangents also must be."
         )
+    _check_primals(primals)
     with enable_grad(), (untracked := Untracked()):
         points = Points(primals)
         untracked.follow(points.tensors)
@@ -357,6 +366,8 @@ def _jacobian(func: Callable, argnums: Any, has_aux: bool, name: str, fill: Call
     def call(*args: Any) -> Any:
         untracked = Untracked() if fill is _by_columns else None
         with enable_grad(), untracked or nullcontext():
+            if untracked is not None:
+                _check_primals([args[i] for i in _positions(argnums, len(args))])
             points, replaced = _at_points(args, argnums)
             _refuse_complex(name, points.tensors, "inputs")
             if untracked is not None:

@@ -797,12 +797,12 @@ def permute(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
     """The tensor with its dimensions in the order `dims`: a view."""
     ...
 
-def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """The tensor with dimensions `dim0` and `dim1` exchanged: `transpose`."""
+def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
+    """The tensor with two dimensions exchanged: `transpose`."""
     ...
 
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """The tensor with dimensions `dim0` and `dim1` exchanged: `transpose`."""
+    """The tensor with two dimensions exchanged: `transpose`."""
     ...
 
 def movedim(input: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:

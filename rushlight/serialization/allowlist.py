@@ -145,7 +145,7 @@ def _built_in():
     for d in dtypes.ALL:
         name = storage_class_name(d.name)
         table[f"torch.{name}"] = table[f"torch.storage.{name}"] = (storage_type(name), None)
-    for name in ("QInt8Storage", "QUInt8Storage", "QInt32Storage"):
+    for name in ("QInt8Storage", "QUInt8Storage", "QInt32Storage", "QUInt4x2Storage"):
         table[f"torch.{name}"] = (storage_type(name), None)
     return table
 
@@ -156,9 +156,8 @@ NOT_IMPLEMENTED = {
     "torch._utils._rebuild_wrapper_subclass": "wrapper subclasses",
     "torch._utils._rebuild_device_tensor_from_numpy": "tensors of devices without storages",
     "torch._utils._rebuild_device_tensor_from_cpu_tensor": "tensors of devices without storages",
+    "torch.QUInt2x4Storage": "quantized tensors of 2 bits",
 }
-for _kind in ("QUInt4x2", "QUInt2x4"):
-    NOT_IMPLEMENTED[f"torch.{_kind}Storage"] = "quantized tensors of less than 8 bits"
 NOT_IMPLEMENTED["torch.complex32"] = "the dtype torch.complex32"
 
 

@@ -78,7 +78,7 @@ _STORAGES = {
     "complex128": "ComplexDoubleStorage",
     "complex64": "ComplexFloatStorage",
 }
-_QUANTIZED = {"int8": "QInt8Storage", "uint8": "QUInt8Storage", "int32": "QInt32Storage"}
+_QUANTIZED = {"int8": "QInt8Storage", "uint8": "QUInt8Storage", "int32": "QInt32Storage", "uint4": "QUInt4x2Storage"}
 _STORAGES_BACK = {name: dtype_name for table in (_STORAGES, _QUANTIZED) for dtype_name, name in table.items()}
 
 

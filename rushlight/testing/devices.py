@@ -12,7 +12,8 @@ from ..core.device.backend import Backend
 from ..core.device.devices import backend
 from ..core.dispatch.op import RECORDS
 from ..core.random import manual_seed
-from ..core.tensor.tensor import Tensor, element_strides
+from ..core.tensor.strides import element_strides
+from ..core.tensor.tensor import Tensor
 from .descriptions import Sample
 from .suite import _gradients, _replaced, _weights, results_of, tensors_in
 

@@ -115,3 +115,27 @@ def test_chosen_elements(f, strides):
     for _ in range(8):  # the last of them as programs
         (g,) = torch.autograd.grad((f(x, y) ** 2).mean(), x)
         assert g.stride() == strides
+
+
+F = torch.nn.functional
+ROWS, COLUMNS = (4, 1), (1, 3)  # strides of a (3, 4) tensor
+OF_TWO = {  # operators of an input in columns: the strides of its gradient where the incoming one is in rows, as in torch
+    "incoming": (
+        ROWS,
+        [F.elu, F.selu, F.celu, F.hardshrink, F.softshrink, F.hardtanh, F.hardsigmoid, F.softplus, torch.sigmoid,
+         torch.nan_to_num, lambda x: F.hinge_embedding_loss(x, torch.ones(3, 4), reduction="none")],
+    ),
+    "input": (
+        COLUMNS,
+        [torch.erf, F.leaky_relu, lambda x: F.threshold(x, 0.1, 0.2), lambda x: x.norm(dim=0), lambda x: x.nansum(0)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("which", "i"), [(w, i) for w, (_, all_of) in OF_TWO.items() for i in range(len(all_of))])
+def test_the_incoming_gradient_or_the_input_tells_the_order(which, i):
+    strides, functions = OF_TWO[which]
+    x = (torch.arange(12.0).view(4, 3) / 7 - 0.8).t().requires_grad_()
+    y = functions[i](x)
+    (g,) = torch.autograd.grad((y * torch.arange(float(y.numel())).view(y.shape)).sum(), x)
+    assert g.stride() == strides

@@ -44,6 +44,24 @@ KNOWN: list[tuple[str, str, str, str]] = [
     ("pruned", r"clip_grad", "^accepts.*nested_tensorlist", "no gradient is nothing to clip"),
     (
         "",
+        r"squeeze\(None\)",
+        "^accepts.*invalid combination",
+        "squeeze(None) is squeeze()",
+    ),
+    (
+        "results-into",
+        r"torch\.(min|max|cummax|cummin)\(",
+        "^accepts.*not resizable",
+        "torch resizes the tensors of `out` where they have the right size",
+    ),
+    (
+        "",
+        "jacrev.*jacrev|grad",
+        "^accepts.*ZeroTensor",
+        "torch's second derivatives of a constant are tensors without memory, which NumPy cannot read",
+    ),
+    (
+        "",
         "torch.func.grad",
         r"^value:  0.0 .*torch nan$",
         "nan times a mask's 0, which torch multiplies within transforms only",

@@ -132,7 +132,28 @@ RESULTS = [
     "torch.where(t > 0, t, 0.0)", "t.flip(0)", "torch.addcmul(t, t, t)", "torch.lerp(t, t, 0.3)", "2.0 ** t",
     "torch.nn.functional.logsigmoid(t)", "t.cummax(0)[0]", "t.logcumsumexp(0)", "t.narrow_copy(0, 0, 2)",
     "torch.nn.functional.rms_norm(t, t.shape[-1:])", "t.mvlgamma(1)", "torch.transpose_copy(t, 0, 1)",
-    "torch.nn.functional.batch_norm(t, None, None, training=True)",
+    "torch.nn.functional.batch_norm(t, None, None, training=True)", "torch.kron(t.clone(), t.clone())",
+    "torch.kron(torch.ones(1), t)",
+    "torch.unique_consecutive(t, dim=-1)", "torch.unique(t, dim=0)", "torch.stack([t, t], 1)", "torch.stack([t, t], -1)",
+    "torch.nn.functional.rrelu(t)", "torch.nn.functional.group_norm(t, 1)", "torch.nn.functional.pad(t, (-1, 0))",
+    "torch.nn.functional.pad(t, (0, 0))", "torch.select_scatter(t, t[0], 0, 0)", "t.roll(1)",
+    "torch.select_scatter(t[::2], t[0], 0, 0)", "torch.slice_scatter(t[..., ::2], t[:1, ..., ::2], 0, 0, 1)", "t.rot90()",
+    "torch.diagonal_scatter(t[:, 1:], t[:, 1:].diagonal())", "t.index_fill(0, torch.tensor([0]), 2.0)",
+    "torch.nn.functional.scaled_dot_product_attention(t, t, t)",
+]  # fmt: skip
+EMPTY = {
+    "rows": "torch.zeros(0, 4)",
+    "columns": "torch.zeros(3, 0, 5)",
+    "between": "torch.ones(3, 4, 5)[:, 2:2]",
+    "turned": "torch.zeros(2, 0, 4).permute(2, 0, 1)",
+    "repeated": "torch.zeros(1, 4).expand(0, 4)",
+    "channels last": "torch.zeros(0, 3, 2, 4).contiguous(memory_format=torch.channels_last)",
+}
+OF_EMPTY = [
+    "t", "t[1:]", "t[..., 0:0]", "t.transpose(0, 1)", "t.movedim(-1, 0)", "t.unsqueeze(0)", "t.unsqueeze(-1)",
+    "t[None, :, None]", "t.unsqueeze(1).expand(-1, 5, *t.shape[1:])", "t.view(t.shape)", "t.reshape(-1)", "t.squeeze()",
+    "t.split(1)[-1]", "t.diagonal()", "t.view(*t.shape, 1)", "t.contiguous()", "t.sum(0)",
+    "t.mT", "t.abs()",
 ]  # fmt: skip
 REPEATED = {
     "rows": "torch.ones(1, 4).expand(3, 4)",
@@ -145,7 +166,8 @@ REPEATED = {
 }
 OF_REPEATED = [
     "torch.empty_like(t)", "torch.zeros_like(t, dtype=torch.int64)", "torch.full_like(t, 3)", "t.clone()", "t.double()",
-    "t.bool()", "t.to(torch.uint8)", "t.to(torch.bfloat16)", "torch.rand_like(t)",
+    "t.bool()", "t.to(torch.uint8)", "t.to(torch.bfloat16)", "torch.rand_like(t)", "t.index_fill(0, torch.tensor([0]), 2.0)",
+    "t.index_put((torch.tensor([0]),), torch.tensor(1.0))", "t.rot90()", "t.rot90(2)", "t.roll(1, 0)",
 ]  # fmt: skip
 IMAGES = {
     "channels last": "torch.ones(2, 4, 6, 6).to(memory_format=torch.channels_last)",
@@ -162,7 +184,9 @@ OF_IMAGES = [
     "F.pixel_unshuffle(t, 2)", "F.channel_shuffle(t, 2)", "F.group_norm(t, 2)", "F.instance_norm(t)",
     "F.pad(t, (1, 1))", "F.pad(t, (1, 1, 1, 1), mode='reflect')", "F.pad(t, (1, 1, 1, 1), mode='circular')",
     "F.batch_norm(t, None, None, training=True)", "F.prelu(t, torch.ones(4))", "t + torch.ones(4, 1, 1)",
-    "torch.ones(4, 1, 1) * t", "t.mean(1, keepdim=True)",
+    "torch.ones(4, 1, 1) * t", "t.mean(1, keepdim=True)", "F.max_pool2d(t, 2, return_indices=True)[1]",
+    "F.max_unpool2d(*F.max_pool2d(t, 2, return_indices=True), 2)", "torch.stack([t, t], 1)", "t[:1].roll(1, 0)",
+    "F.avg_pool1d(t[0].mT, 2)", "F.max_pool1d(t[0].mT, 2)", "F.adaptive_avg_pool1d(t[0].mT, 2)", "F.lp_pool1d(t[0].mT, 2, 2)",
 ]  # fmt: skip
 
 
@@ -200,6 +224,7 @@ if __name__ == "__main__":
         "repeated": {
             f"{r} {layout}": stride_of(torch, start, r) for layout, start in REPEATED.items() for r in OF_REPEATED
         },
+        "empty": {f"{r} {layout}": stride_of(torch, start, r) for layout, start in EMPTY.items() for r in OF_EMPTY},
         "images": {f"{r} {layout}": stride_of(torch, start, r) for layout, start in IMAGES.items() for r in OF_IMAGES},
         "writes": {f"{start}; {write}": written(torch, start, write) for start, write in WRITES},
     }

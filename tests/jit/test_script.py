@@ -419,3 +419,13 @@ def test_traces_call_scripts_and_keep_their_branches():
     assert "prim::CallFunction" in str(traced.graph) and "Function = prim::Constant[name=" in str(traced.graph)
     function = torch.jit.trace(lambda x: adds(x) * 2, torch.ones(2))
     assert function(-torch.ones(2)).tolist() == [-2.0, -2.0] and function(torch.ones(2)).tolist() == [8.0, 8.0]
+
+
+def test_what_has_no_source_is_refused_at_once():
+    scope = {"torch": torch}
+    exec("def f(x):\n    return x + 1\nclass M(torch.nn.Module):\n    def forward(self, x):\n        return x", scope)
+    for made in (scope["f"], scope["M"](), torch.nn.Sequential(scope["M"]())):
+        with pytest.raises(OSError, match=r"Can't get source for <function .*TorchScript requires source access"):
+            torch.jit.script(made)
+    with pytest.raises(RuntimeError, match=r"Expected a single top-level function: .*test_script\.py:"):
+        torch.jit.script(lambda x: x)

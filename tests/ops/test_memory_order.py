@@ -40,6 +40,12 @@ def test_results_of_repeated_elements_lie_in_memory_as_torchs(result, layout):
     assert MAKER.stride_of(rushlight, MAKER.REPEATED[layout], result) == ANSWERS["repeated"][f"{result} {layout}"]
 
 
+@pytest.mark.parametrize("layout", MAKER.EMPTY)
+@pytest.mark.parametrize("result", MAKER.OF_EMPTY)
+def test_empty_tensors_have_torchs_strides(result, layout):
+    assert MAKER.stride_of(rushlight, MAKER.EMPTY[layout], result) == ANSWERS["empty"][f"{result} {layout}"]
+
+
 @pytest.mark.parametrize("layout", MAKER.IMAGES)
 @pytest.mark.parametrize("result", MAKER.OF_IMAGES)
 def test_results_of_images_lie_in_memory_as_torchs(result, layout):

@@ -299,3 +299,19 @@ def test_complex_powers_of_zero():
     assert np.signbit(r.imag[[1, 2, 5]]).tolist() == [True, False, True]
     assert (zero**0).tolist() == [1] * 6
     assert (rl.tensor([0j, 1 + 0j, 2j]) ** rl.tensor(0j)).tolist()[1:] == [1, 1]
+
+
+def test_ldexp_by_integers_is_exact_where_the_power_is_infinite():
+    x, n = rl.tensor([1e-30, 1e30, 1.0, 1.3]), rl.tensor([150, -150, 2**40, -148])
+    expected = [1427247697231872.0, 7.006492427054042e-16, 1.0, 4.203895392974451e-45]  # torch 2.13
+    assert rl.ldexp(x, n).tolist() == x.clone().ldexp_(n).tolist() == expected
+    assert rl.ldexp(x[:1].double(), rl.tensor([1100])).item() == pytest.approx(1.3582985333566549e301)
+    assert rl.ldexp(rl.tensor([6e-8]).half(), rl.tensor([20])).item() == 0.0625
+    assert rl.compile(rl.ldexp)(x, n).tolist() == expected
+
+
+def test_ldexp_rounds_the_power_to_the_type_of_the_exponent():
+    y = rl.ldexp(rl.ones(1, requires_grad=True), rl.tensor([16.0]).half())
+    assert y.item() == math.inf and y.dtype is rl.float32 and type(y.grad_fn).__name__ == "LdexpBackward0"
+    assert rl.ldexp(rl.tensor([3]), rl.tensor([2.5]).half()).tolist() == [16.96875]
+    assert rl.ldexp(rl.ones(3, 2).t(), rl.ones(2, 3, dtype=rl.int64)).stride() == (1, 2)

@@ -22,6 +22,29 @@ CALLS = {
     "ceil": (lambda: C.ceil(), "ceil is not supported for complex inputs"),
     "trunc": (lambda: C.trunc(), "trunc is not supported for complex inputs"),
     "unfold": (lambda: torch.ones(()).unfold(0, 2, 1), "maximum size for tensor at dimension 0 is 1 but size is 2"),
+    "cumsum of bools": (lambda: torch.cumsum(T, 0, dtype=torch.bool), "\"cumsum_out_cpu\" not implemented for 'Bool'"),
+    "cumsum into bools": (lambda: torch.cumsum(T > 0, 0, out=T > 0), "\"cumsum_out_cpu\" not implemented for 'Bool'"),
+    "cumprod of bools": (lambda: torch.cumprod(T > 0, 0, out=T > 0), "\"cumprod_out_cpu\" not implemented for 'Bool'"),
+    "cumsum in two types": (
+        lambda: torch.cumsum(T, 0, dtype=torch.float64, out=torch.empty(3)),
+        "Expected out tensor to have dtype double, but got float instead",
+    ),
+    "fmod": (lambda: torch.fmod(T > 0, T > 0), "\"fmod_cpu\" not implemented for 'Bool'"),
+    "complex amax": (lambda: C.amax(), "\"max_values_cpu\" not implemented for 'ComplexFloat'"),
+    "amax into doubles": (
+        lambda: torch.amax(T, 0, out=torch.zeros((), dtype=torch.float64)),
+        "Expected the dtype for input and out to match, but got Float for input's dtype and Double for out's dtype",
+    ),
+    "aminmax": (lambda: torch.zeros(0).aminmax(), "cannot compute aminmax over an empty dimension"),
+    "histc": (lambda: torch.histc(T, 3, 2, 1), "torch.histc: max must be larger than min"),
+    "pdist": (lambda: torch.pdist(torch.ones(3, 2).half()), "\"pdist\" not implemented for 'Half'"),
+    "norm of nothing": (lambda: torch.zeros(0).norm(-2), "cannot compute the -2 norm on an empty tensor"),
+    "norm of no rows": (
+        lambda: torch.zeros(2, 0).norm(-2, 1),
+        "the -2 norm on the dimension 1because this dimension is",
+    ),
+    "equal": (lambda: torch.equal(torch.eye(2).to_sparse(), torch.ones(3)), "Could not run 'aten::equal'"),
+    "kthvalue": (lambda: torch.ones(2, 3, dtype=torch.bool).kthvalue(4, 1), "selected number k out of range"),
     "norm": (lambda: torch.norm(torch.ones(2, 2, 2), dim=(0, 1, 2)), "dim must be a 2-tuple. Got 0 1 2"),
     "fill": (lambda: torch.ones(1, dtype=torch.long).fill_(2**63), "value cannot be converted to type int64_t"),
     "scatter": (
@@ -46,6 +69,68 @@ def test_what_is_allowed():
         torch.where(t > 0, t, t, out=t) is t and torch.gather(t, 0, torch.tensor([0]), out=torch.empty(1)).item() == 2
     )
     assert torch.ones(1).fill_(2**63).item() == 2.0**63 and torch.tensor(2**63, dtype=torch.bool).item() is True
+
+
+@pytest.mark.parametrize("dim", [-1, 1])
+def test_an_empty_dimension_is_named_as_it_was_given(dim):
+    with pytest.raises(IndexError, match=f"Expected reduction dim {dim} to have"):
+        torch.zeros(2, 0).amax(dim)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_sums_into_another_type_than_was_asked_for(name):
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype double, but got float instead"):
+        getattr(torch, name)(T, 0, dtype=torch.float64, out=torch.empty(()))
+
+
+def test_means_are_computed_in_the_type_of_the_result():
+    x = torch.tensor([1.0, 1.001]).half()
+    assert torch.mean(x, 0, out=torch.empty(())).item() == 1.00048828125 and torch.mean(x, 0).item() != 1.00048828125
+
+
+@pytest.mark.parametrize(
+    ("error", "call", "message"),
+    [
+        (
+            ValueError,
+            lambda x: torch.func.jvp(torch.sin, (x,), (x,)),
+            "Expected primal to be floating point or complex",
+        ),
+        (ValueError, lambda x: torch.func.jacfwd(torch.sin)(x), "but got: torch.int64"),
+        (RuntimeError, lambda x: torch.func.grad(lambda v: v.sum())(x * 1j), "only for real scalar outputs"),
+        (IndexError, lambda x: x[0][1:], r"slice\(\) cannot be applied to a 0-dim tensor"),
+        (IndexError, lambda x: x[0].unique(dim=-1), "Dimension specified as -1 but tensor has no dimensions"),
+        (RuntimeError, lambda x: torch.zeros(2, 0).index_select(1, x[:1]), "self indexing axis dim should be positive"),
+        (RuntimeError, lambda x: x[0].view(torch.int32), "to view Long as Int"),
+        (
+            RuntimeError,
+            lambda x: torch.norm(x, dim=0, dtype=torch.float32),
+            "Expected a floating point or complex tensor",
+        ),
+        (RuntimeError, lambda x: torch.norm(x * 1j, dim=0, dtype=torch.float32), "dtype should be complex"),
+    ],
+)
+def test_errors_of_torchs_kind(error, call, message):
+    with pytest.raises(error, match=message):
+        call(torch.arange(3))
+
+
+def test_calls_that_torch_takes():
+    x = torch.tensor([[True, False]])
+    assert x.swapaxes(axis0=0, axis1=1).tolist() == x.swapdims(dim0=0, dim1=1).tolist() == [[True], [False]]
+    assert (
+        torch.all(torch.tensor([1, 2], dtype=torch.uint8), dim=0, out=torch.zeros((), dtype=torch.bool)).item() is True
+    )
+    assert torch.nn.functional.dropout(x, 1.0).tolist() == [[False, False]]
+    assert torch.nn.functional.dropout(C, 1.0).tolist() == [0, 0]
+    assert C.mean(dtype=torch.float64).item() == C.prod(dtype=torch.float64).item() == 1.0  # without a warning
+    assert torch.cat([torch.zeros(0), torch.zeros(0).double()], 3).dtype is torch.float64
+    assert torch.zeros(0, 3).view(torch.uint8).shape == (0, 12) and torch.block_diag().shape == (1, 0)
+
+
+def test_stack_looks_at_the_dimension_first():
+    with pytest.raises(IndexError, match="but got 5"):
+        torch.stack([torch.ones(2), torch.ones(3)], 5)
 
 
 def test_the_norm_of_order_zero_has_no_gradient():

@@ -169,9 +169,9 @@ def test_what_is_not_quantized_here_says_so():
             self.w = nn.Parameter(torch.ones(2, 2))
 
         def forward(self, x):
-            return F.linear(x, self.w)
+            return F.linear(x, self.w * 2)
 
-    with pytest.raises(NotImplementedError, match="is not quantized here"):
+    with pytest.raises(NotImplementedError, match=r"the weight of linear .* is computed, which is not quantized here"):
         prepare_fx(OfFunctions().eval(), q.get_default_qconfig_mapping(), (torch.ones(1, 2),))
     with pytest.raises(NotImplementedError, match="backend_config is not implemented"):
         fuse_fx(Net().eval(), backend_config=object())
@@ -183,6 +183,88 @@ def test_what_is_not_quantized_here_says_so():
         assert prepare_fx(
             nn.Sequential(nn.Embedding(3, 2)).eval(), q.get_default_qconfig_mapping(), (torch.tensor([0]),)
         )
+
+
+class Weights(nn.Module):
+    """Products with parameters of the model's own. Results are torch's (fbgemm), up to the last bits of the scale."""
+
+    def __init__(self):
+        super().__init__()
+        self.kernel = nn.Parameter(torch.arange(36.0).reshape(4, 1, 3, 3).sin())
+        self.shift, self.weight = (
+            nn.Parameter(torch.arange(4.0) / 8),
+            nn.Parameter(torch.arange(8.0).reshape(2, 4).cos()),
+        )
+
+    def forward(self, x):
+        x = F.relu(F.conv2d(x, self.kernel, self.shift, (1, 1), (1, 1), (1, 1), 1))
+        return F.linear(x.mean((2, 3)), self.weight, None)
+
+
+def _weights_converted():
+    x = (torch.arange(32.0).reshape(2, 1, 4, 4) / 7).sin()
+    observed = prepare_fx(Weights().eval(), q.get_default_qconfig_mapping("fbgemm"), (x,))
+    for k in range(3):
+        observed(x * (k + 1) / 3)
+    return convert_fx(observed), x
+
+
+def test_functions_with_weights():
+    model, x = _weights_converted()
+    lines = [line.strip() for line in model.code.splitlines()]
+    assert any(
+        line.startswith(
+            "conv2d = torch.ops.quantized.conv2d_relu(quantize_per_tensor, _packed_weight_0, _scale_1, _zero_point_1)"
+        )
+        for line in lines
+    )
+    assert any(
+        line.startswith("linear = torch.ops.quantized.linear(mean, _packed_weight_1, _scale_4, _zero_point_4)")
+        for line in lines
+    )
+    expected = [[-0.23592105507850647, 0.4579644203186035], [-0.15959365665912628, 0.49959754943847656]]
+    np.testing.assert_allclose(model(x), expected, rtol=1e-6)
+    assert list(model.state_dict()) == [
+        "_input_scale_0", "_input_zero_point_0", "_scale_1", "_zero_point_1", "_scale_4", "_zero_point_4", "_packed_weight_0",
+        "_packed_weight_1",
+    ]  # fmt: skip
+
+
+def test_packed_weights_travel_in_state_dicts_copies_and_pickles():
+    import pickle
+    from copy import deepcopy
+
+    model, x = _weights_converted()
+    other, _ = _weights_converted()
+    with torch.no_grad():
+        other._packed_weight_1 = other._packed_weight_1.__class__(model._packed_weight_1.weight, torch.ones(2))
+    assert not torch.equal(other(x), model(x))
+    other.load_state_dict(model.state_dict())
+    for same in (other, deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert torch.equal(same(x), model(x))
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_functions_with_weights_without_data(twice):
+    class Dynamic(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight, self.bias = (
+                nn.Parameter(torch.arange(8.0).reshape(2, 4).cos()),
+                nn.Parameter(torch.ones(2) / 3),
+            )
+
+        def forward(self, x):
+            y = F.relu(F.linear(x, self.weight, bias=self.bias))
+            return y + F.linear(x, self.weight) if twice else y
+
+    mapping = q.QConfigMapping().set_global(q.default_dynamic_qconfig)
+    model = convert_fx(prepare_fx(Dynamic().eval(), mapping, (torch.ones(1, 4),)))
+    y = model((torch.arange(8.0).reshape(2, 4) / 3).sin())
+    if twice:
+        assert model.code.count("linear_dynamic") == 1 and model.code.count("linear_relu_dynamic") == 1
+    else:
+        assert y.tolist() == [[0.0, 1.6502165794372559], [0.7495697736740112, 1.3946101665496826]]  # torch's
 
 
 def test_converted_models_are_copied_pickled_and_flattened():

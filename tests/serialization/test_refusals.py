@@ -295,7 +295,7 @@ def test_a_bool_is_0_or_1_whatever_the_file_says():
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
-        ("torch QUInt4x2Storage", "quantized"),
+        ("torch QUInt2x4Storage", "quantized"),
     ],
 )
 def test_what_torch_has_and_we_do_not(path, kind):

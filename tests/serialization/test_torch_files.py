@@ -189,7 +189,7 @@ def test_what_torchs_names_stand_for(path, ours):
 
 
 @pytest.mark.parametrize(
-    "path", ["torch.QUInt4x2Storage", "torch.nn.modules.linear.NoSuchLayer", "torch.no.such.module"]
+    "path", ["torch.QUInt2x4Storage", "torch.nn.modules.linear.NoSuchLayer", "torch.no.such.module"]
 )
 def test_what_torch_has_and_we_do_not(path):
     with pytest.raises(NotImplementedError, match=path.rpartition(".")[2]):

@@ -19,7 +19,8 @@ from ...core.tensor.dtype import from_numpy
 from ...core.tensor.layout import contiguous_format
 from ...core.tensor.placeholder import NoArray, Placeholder
 from ...core.tensor.size import shape_from
-from ...core.tensor.tensor import Tensor, element_strides
+from ...core.tensor.strides import element_strides
+from ...core.tensor.tensor import Tensor
 from ...ops.shape.copying import copied_over, filled
 
 if TYPE_CHECKING:

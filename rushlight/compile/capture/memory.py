@@ -15,7 +15,8 @@ import numpy as np
 
 from ...core.locks import lock
 from ...core.tensor.storage import address_of
-from ...core.tensor.tensor import Tensor, element_strides
+from ...core.tensor.strides import element_strides
+from ...core.tensor.tensor import Tensor
 from ..ir.graph import Ref, Value, is_dense
 from .sources import Argument, CaptureError, External, Gradient, Window, extent
 

@@ -14,7 +14,8 @@ from ...core.live_objects import tensors_and_modules
 from ...core.tensor.node import Freed, Leaf, Node, Output
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.storage import address_of, describe
-from ...core.tensor.tensor import Tensor, element_strides
+from ...core.tensor.strides import element_strides
+from ...core.tensor.tensor import Tensor
 from ..ir.graph import Ref
 from . import scalars_read
 from .memory import Region

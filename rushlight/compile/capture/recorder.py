@@ -19,7 +19,8 @@ from ...core.dispatch.mode import thread
 from ...core.dispatch.slow_path import common_type
 from ...core.live_objects import tensors_and_modules
 from ...core.tensor.storage import describe, user_line
-from ...core.tensor.tensor import Tensor, element_strides
+from ...core.tensor.strides import element_strides
+from ...core.tensor.tensor import Tensor
 from ...ops.shape.copying import _clone
 from ..guards.python_state import MOST_BYTES, PythonState
 from ..guards.python_trace import Reads

@@ -262,7 +262,7 @@ def zero_where(b, input, mask):
 
 
 @rule("cut")
-def cut(b, grad, input, mask):
+def cut(b, grad, input, mask, by_mask):
     return where(mask, grad.dtype.type(0), grad)
 
 

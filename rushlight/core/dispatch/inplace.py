@@ -25,10 +25,10 @@ from ..device.conjugated import elements_of
 from ..tensor import dtype as dtypes
 from ..tensor.casting import copy_into
 from ..tensor.channels_last import follow_channels
-from ..tensor.column_order import return_columns
 from ..tensor.node import Leaf, Node, Output, show_as
 from ..tensor.placeholder import NoArray, write_without_array
 from ..tensor.storage import LATEST, describe, storage_of, tick, user_line
+from ..tensor.strides import return_columns
 from ..tensor.tensor import Tensor, alias, type_word, wrap
 from ..warn import warn
 from . import number_first

@@ -29,8 +29,8 @@ from numpy.lib import introspect
 from ..locks import making
 from ..tensor.casting import ordered
 from ..tensor.channels_last import follow_channels
-from ..tensor.column_order import return_columns
 from ..tensor.node import Node, of_number
+from ..tensor.strides import return_columns
 from ..tensor.tensor import Tensor
 from . import docs, entry, signatures
 from .autocast import followed

@@ -469,8 +469,13 @@ _OUT_DECIDES = ("cumsum", "cumprod")  # they compute in the dtype of `out`
 
 def into_out(record: Op, tensors: tuple, metadata: tuple, out: Any) -> Any:
     """Call an operator and put its result into `out`. An autocast region does not touch such a call."""
-    if record.name in _OUT_DECIDES and metadata[-1] is None and isinstance(out, Tensor):
-        metadata = (*metadata[:-1], out.dtype)
+    if record.name in _OUT_DECIDES and isinstance(out, Tensor):
+        asked = out.dtype if metadata[-1] is None else metadata[-1]
+        if asked is not out.dtype:
+            raise RuntimeError(
+                f"Expected out tensor to have dtype {c_word(asked)}, but got {c_word(out.dtype)} instead"
+            )
+        metadata = (*metadata[:-1], asked)
     with Off():
         result = call(record, tensors, metadata, None)
 
@@ -590,17 +595,24 @@ _UNARY_OUT = frozenset({"bitwise_not", "ceil", "conj_physical", "floor", "frac",
 
 
 def _takes_out(name: str, d: dtypes.dtype) -> bool:
-    return d.is_complex if name == "abs" else d is dtypes.uint8 and name in ("any", "all")
+    return d.is_complex if name == "abs" else d in (dtypes.uint8, dtypes.bool_) and name in ("any", "all")
 
 
 def _check_out(name: str, result: Tensor, out: Tensor) -> None:
     if name in _EXACT_OUT and result.dtype is not out.dtype and not _takes_out(name, out.dtype):
+        if name in ("amax", "amin"):
+            words = type_word(result.dtype), type_word(out.dtype)
+            raise RuntimeError(
+                "Expected the dtype for input and out to match, but got {} for input's dtype and {} for out's dtype.".format(
+                    *words
+                )
+            )
         raise RuntimeError(
             f"{name}(): Expected out tensor to have dtype {c_word(result.dtype)}, but got {c_word(out.dtype)} instead"
         )
     if name in _UNARY_OUT and result.dtype is not out.dtype:
         raise RuntimeError(f"Found dtype {type_word(out.dtype)} but expected {type_word(result.dtype)}")
-    if not dtypes.can_cast(result.dtype, out.dtype):
+    if not dtypes.can_cast(result.dtype, out.dtype) and not (name in _EXACT_OUT and _takes_out(name, out.dtype)):
         if name in _JOINED:
             word = type_word(out.dtype)
             raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {word}")

@@ -34,10 +34,10 @@ _ROWS = {
     "upsample_nearest_exact3d=compute_indices_weights_nearest upsample_linear1d=compute_indices_weights_linear "
     "upsample_bilinear2d=compute_indices_weights_linear upsample_trilinear3d=compute_indices_weights_linear "
     "upsample_bicubic2d=compute_indices_weights_cubic",
-    "b": "addcmul=addcmul_cpu_out trace=trace pow.tensor=pow convolution=slow_conv2d_cpu",
+    "b": "fmod addcmul=addcmul_cpu_out trace=trace pow.tensor=pow convolution=slow_conv2d_cpu",
     "bc": "threshold",
     "h": "cdist=cdist",
-    "i": "round.decimals=round_vml_cpu",
+    "i": "round.decimals=round_cpu",
     "ci": "log_sigmoid=log_sigmoid_cpu nll_loss=nll_loss_out_frame nll_loss2d=nll_loss2d_out_frame",
     "bci": "max_unpool2d=max_unpool2d max_unpool3d=max_unpool3d prelu_kernel=prelu_cpu rrelu_with_noise=rrelu_with_noise_out_cpu "
     "binary_cross_entropy_with_logits=log_sigmoid_cpu grid_sampler_2d=grid_sampler_2d_cpu_kernel_impl "

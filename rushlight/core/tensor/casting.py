@@ -84,6 +84,19 @@ def cast_like(a: np.ndarray, new: np.dtype) -> np.ndarray:
     return out
 
 
+def copy_with_gaps(a: np.ndarray) -> np.ndarray:
+    """A copy of `a` with its strides, also where there are gaps between its elements; one without where places repeat."""
+    steps = sorted((s, n) for s, n in zip(a.strides, a.shape, strict=True) if n > 1)
+    ends = [0, *(s * (n - 1) for s, n in steps)]
+    apart = all(s > sum(ends[: i + 1]) for i, (s, _) in enumerate(steps))
+    if type(a) is not np.ndarray or not a.size or not apart:
+        return cast_like(a, a.dtype)
+    memory = np.empty(sum(ends) // a.itemsize + 1, a.dtype)
+    out = np.lib.stride_tricks.as_strided(memory, a.shape, a.strides)
+    np.copyto(out, a)
+    return out
+
+
 def copy_into(out: np.ndarray, a: Any) -> None:
     """Overwrite `out` with the elements of `a`, an array that can be broadcast to it; without NumPy's warnings."""
     if a.dtype is out.dtype:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .strides import new_strides
+
 CHANNELS_LAST = {
     "channels_last": ((0, 2, 3, 1), (0, 3, 1, 2)),
     "channels_last_3d": ((0, 2, 3, 4, 1), (0, 4, 1, 2, 3)),
@@ -22,6 +24,8 @@ def is_channels_last(a: np.ndarray) -> bool:
     least = 0
     for axis in (1, *range(n - 1, 1, -1), 0):
         stride, size = a.strides[axis], a.shape[axis]
+        if not stride and size == 1 and axis + 1 < n:  # NumPy's for a new axis
+            stride = a.shape[axis + 1] * a.strides[axis + 1]
         if not size or stride < least or (not axis and least == a.strides[1]):
             return False
         least = stride * max(size, 1)
@@ -30,7 +34,9 @@ def is_channels_last(a: np.ndarray) -> bool:
 
 def dense_rows(a: np.ndarray) -> np.ndarray:
     """The elements in the order of the indices, with the strides of their shape also along dimensions of one element."""
-    rows = np.ascontiguousarray(a, like=a)
+    rows = np.asarray(a, order="C", like=a)
+    if not a.size:
+        return new_strides(rows)
     return rows.reshape(-1).reshape(a.shape) if 1 in a.shape else rows
 
 
@@ -48,14 +54,14 @@ def in_suggested_format(a: np.ndarray) -> np.ndarray:
 
 
 def follow_channels(kernel: Callable, positions: tuple[int, ...]) -> Callable:
-    """`kernel`, whose result (of several the first) is channels-last if one of the arrays at these positions is."""
+    """`kernel`, whose results are channels-last if one of the arrays at these positions is."""
 
     def following(*arguments: Any, **metadata: Any) -> Any:
         r = kernel(*arguments, **metadata)
         for i in positions:
             a = arguments[i]
             if a.ndim > 3 and a.strides[1] <= a.strides[-1] and is_channels_last(a):
-                return (in_channels_last(r[0]), *r[1:]) if type(r) is tuple else in_channels_last(r)
+                return tuple(map(in_channels_last, r)) if type(r) is tuple else in_channels_last(r)
         return r
 
     following.__name__, following.__doc__ = getattr(kernel, "__name__", ""), kernel.__doc__

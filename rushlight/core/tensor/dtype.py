@@ -99,8 +99,10 @@ complex128 = cdouble = dtype("complex128", np.complex128, "c", "cdouble")
 qint8 = dtype("qint8", 1, "q")  # whole numbers with a scale and a zero point: `rushlight.ops.quantized`
 quint8 = dtype("quint8", 1, "q")
 qint32 = dtype("qint32", 4, "q")
+quint4x2 = dtype("quint4x2", 1, "q")
+PAIRS = dtype("uint4", ml_dtypes.uint4, "u")  # of files: two levels of 4 bits in a byte
 
-QUANTIZED = (qint8, quint8, qint32)
+QUANTIZED = (qint8, quint8, qint32, quint4x2)
 FLOAT8 = (float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu)
 ALL = (
     float16, bfloat16, float32, float64, uint8, int8, int16, int32, int64, uint16, uint32, uint64, bool_, complex64,
@@ -109,7 +111,7 @@ ALL = (
 _BY_NUMBER = {t.numpy.num: t for t in ALL}
 _BY_NUMBER[np.dtype(np.longlong).num] = int64
 _BY_NUMBER[np.dtype(np.ulonglong).num] = uint64
-_BY_NAME = {t.name: t for t in (*ALL, complex32, *QUANTIZED)}
+_BY_NAME = {t.name: t for t in (*ALL, complex32, *QUANTIZED, PAIRS)}
 
 
 def _by_name(name: str) -> dtype:
@@ -137,7 +139,7 @@ _WORDS = {
     "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
     "float8_e4m3fn": "Float8_e4m3fn", "float8_e4m3fnuz": "Float8_e4m3fnuz", "float8_e5m2": "Float8_e5m2",
     "float8_e5m2fnuz": "Float8_e5m2fnuz", "float8_e8m0fnu": "Float8_e8m0fnu",
-    "qint8": "QInt8", "quint8": "QUInt8", "qint32": "QInt32",
+    "qint8": "QInt8", "quint8": "QUInt8", "qint32": "QInt32", "quint4x2": "QUInt4x2",
 }  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from ..dispatch.op import OPS
 from ..warn import warn
 from .layout import channels_last, contiguous_format
 from .storage import address_of, storage_of
-from .tensor import Tensor, element_strides
+from .strides import element_strides
+from .tensor import Tensor
 
 __all__ = ["dim_order", "is_set_to", "new_empty_strided", "resize", "resize_as"]
 

@@ -78,7 +78,8 @@ class Memory:
 
     @property
     def dtype(self) -> dtypes.dtype:
-        return dtypes.from_numpy(self.flat.dtype)
+        kind = self.flat.dtype
+        return dtypes.PAIRS if kind == dtypes.PAIRS.numpy else dtypes.from_numpy(kind)
 
     @property
     def device(self):

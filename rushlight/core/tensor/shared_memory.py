@@ -18,7 +18,8 @@ from . import dtype as dtypes
 from .pickling import Memory, rebuild_tensor_v2
 from .resizing import move, whole
 from .storage import address_of, storage_of
-from .tensor import Tensor, element_strides
+from .strides import element_strides
+from .tensor import Tensor
 
 __all__ = ["Block", "block_of", "can_share", "is_shared", "open_block", "share_memory_"]
 

@@ -28,6 +28,7 @@ from .placeholder import Placeholder
 from .printing import describe_tensor
 from .size import Size, size_of, wrap_dim
 from .storage import Storage, address_of, content_of, expose, moves, private_storage, storage_of
+from .strides import strides_of
 
 _new = object.__new__
 _new_size = tuple.__new__
@@ -211,9 +212,8 @@ class Tensor:
 
     def stride(self, dim: int | None = None) -> Any:
         """The strides in elements, or that of `dim`."""
-        a = self._array
-        strides = element_strides(a)
-        return strides if dim is None else strides[wrap_dim(dim, a.ndim)]
+        strides = strides_of(self)
+        return strides if dim is None else strides[wrap_dim(dim, self._array.ndim)]
 
     def storage_offset(self) -> int:
         """How many elements are before the first one in the shared memory."""
@@ -628,23 +628,6 @@ def legacy_constructor(cls: type, args: tuple, device: Any) -> Any:
 
     t = construct(dtypes.get_default_dtype(), args, device=device, convert=True)
     return t if cls is Tensor else t.as_subclass(cls)
-
-
-def element_strides(a: np.ndarray) -> tuple[int, ...]:
-    """The strides of `a` in elements; those of an empty array as if its empty dimensions had one element, as in torch."""
-    if not a.size:
-        strides, n = [], 1
-        for k in reversed(a.shape):
-            strides.append(n)
-            n *= max(k, 1)
-        return tuple(reversed(strides))
-    size = a.itemsize
-    strides = [s // size for s in a.strides]
-    if 0 in strides:  # NumPy gives a new axis of one element stride 0, torch that of the axis after it
-        for i in range(a.ndim - 1, -1, -1):
-            if not strides[i] and a.shape[i] == 1:
-                strides[i] = a.shape[i + 1] * strides[i + 1] if i + 1 < a.ndim else 1
-    return tuple(strides)
 
 
 def _python_number(value: Any) -> Any:

@@ -26,6 +26,7 @@ from .placeholder import Placeholder as Placeholder
 from .printing import describe_tensor as describe_tensor
 from .size import Size as Size, size_of as size_of, wrap_dim as wrap_dim
 from .storage import Storage as Storage, address_of as address_of, content_of as content_of, expose as expose, moves as moves, private_storage as private_storage, storage_of as storage_of
+from .strides import strides_of as strides_of
 
 from ..random import Generator as _Generator
 from ..device.devices import device as _device
@@ -911,12 +912,12 @@ class Tensor:
     def permute(self, dims: Sequence[_int]) -> Tensor:
         ...
 
-    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
-        """The tensor with dimensions `dim0` and `dim1` exchanged: `transpose`."""
+    def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
+        """The tensor with two dimensions exchanged: `transpose`."""
         ...
 
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
-        """The tensor with dimensions `dim0` and `dim1` exchanged: `transpose`."""
+        """The tensor with two dimensions exchanged: `transpose`."""
         ...
 
     def movedim(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
@@ -2831,8 +2832,6 @@ def alias(t: Tensor, cls: type, share_version: bool=True) -> Any:
 def show_memory(t: Tensor, array: Any, s: Storage) -> None:
     ...
 def legacy_constructor(cls: type, args: tuple, device: Any) -> Any:
-    ...
-def element_strides(a: np.ndarray) -> tuple[int, ...]:
     ...
 def _python_number(value: Any) -> Any:
     ...

@@ -20,6 +20,7 @@ from ...ops.quantized.tensor import quantize_per_tensor
 from ..graph_module import GraphModule
 from ..node import Node
 from .backend import check_backend
+from .functional import levels_of, packed_attribute, packed_product, reduces_range, weight_of
 from .kinds import BINARY, FUNCTIONS, RELUS, kind_of, own_kind
 
 __all__ = ["convert_fx"]
@@ -57,7 +58,10 @@ class _Lowered:
     def __init__(self, model: GraphModule):
         self.model, self.graph = model, model.graph
         self.modules = dict(model.named_modules(remove_duplicate=False))
+        self.read_before = {node.target for node in self.graph.nodes if node.op == "get_attr"}
         self.observer_of: dict[Node, Any] = {}  # by the node that makes levels
+        self.weights: dict[Node, Any] = {}  # the levels of parameters, by the node that reads one
+        self.reserved: list[str] = []  # names of attributes that are only there to be counted
         self.put: set[str] = set()  # the paths of modules that are quantized already
 
     # ---------------------------------------------------------------- quantize and dequantize
@@ -68,6 +72,9 @@ class _Lowered:
             if node.op != "call_module" or not node.target.startswith("activation_post_process_"):
                 continue
             observer = self.modules[node.target]
+            if node.name in self.model.meta["weights"]:
+                self._take_weight(node, observer)
+                continue
             if getattr(observer, "is_dynamic", False) or observer.dtype is not dtypes.quint8:
                 node.replace_all_uses_with(node.args[0])
                 self.graph.erase_node(node)
@@ -85,18 +92,37 @@ class _Lowered:
             node.replace_all_uses_with(back)
             self.graph.erase_node(node)
 
+    def _take_weight(self, node: Node, observer: Any) -> None:
+        """Keep the levels of a parameter. torch names a scale and a zero point for it, which it drops at the end."""
+        source = node.args[0]
+        self.weights[source] = levels_of(self.model, source, observer)
+        prefix = self._path(next(iter(node.users)))
+        for key in ("scale", "zero_point"):
+            name = self._free(f"{prefix}_{key}_")
+            self.model.register_buffer(name, ops.tensor(0))
+            self.reserved.append(name)
+        node.replace_all_uses_with(source)
+        self.graph.erase_node(node)
+
+    def _path(self, node: Node) -> str:
+        return self.model.meta["places"].get(node.name, "").replace(".", "_")
+
     def _prefix(self, node: Node) -> str:
-        source, places, qconfigs = node.args[0], self.model.meta["places"], self.model.meta["qconfigs"]
+        source, qconfigs = node.args[0], self.model.meta["qconfigs"]
         is_input = qconfigs.get(source.name) is None
         shown = next(iter(node.users)) if is_input else source
-        return places.get(shown.name, "").replace(".", "_") + ("_input" if is_input else "")
+        return self._path(shown) + ("_input" if is_input else "")
 
-    def _attribute(self, prefix: str, value: Any) -> Node:
+    def _free(self, prefix: str) -> str:
         place = 0
         while hasattr(self.model, f"{prefix}{place}"):
             place += 1
-        self.model.register_buffer(f"{prefix}{place}", value)
-        return self.graph.get_attr(f"{prefix}{place}")
+        return f"{prefix}{place}"
+
+    def _attribute(self, prefix: str, value: Any) -> Node:
+        name = self._free(prefix)
+        self.model.register_buffer(name, value)
+        return self.graph.get_attr(name)
 
     # ---------------------------------------------------------------- operators of levels
 
@@ -118,6 +144,8 @@ class _Lowered:
                 self._put(node.target, mapping[kind].from_float(self.modules[node.target]))
             elif word == "binary":
                 self._lower_binary(node)
+            elif word == "functional":
+                self._lower_product(node)
             elif word == "own" and kind in FUNCTIONS:
                 self._lower_function(node, FUNCTIONS[kind])
             elif word in ("shared", "fixed", "own"):
@@ -184,8 +212,7 @@ class _Lowered:
         self._drop(after, node)
 
     def _lower_binary(self, node: Node) -> None:
-        relu = next(iter(node.users)) if len(node.users) == 1 else None
-        relu = relu if relu is not None and relu.op != "call_method" and own_kind(relu, self.modules) in RELUS else None
+        relu = self._relu_after(node)
         last = node if relu is None else relu
         after = self._levels_after(last)
         tensors = [a for a in node.args if isinstance(a, Node)]
@@ -201,6 +228,36 @@ class _Lowered:
         with self.graph.inserting_before(after):
             made = self.graph.call_function(function, (*arguments, *numbers))
         self._replace(after, made, [last, node] if relu is not None else [node])
+
+    def _lower_product(self, node: Node) -> None:
+        """A call with a weight, and the relu after it."""
+        weight, source = weight_of(node), node.args[0] if node.args else node.kwargs.get("input")
+        relu = self._relu_after(node)
+        after = self._levels_after(relu or node)
+        is_dynamic = node.name in self.model.meta["dynamic"]
+        if weight not in self.weights or not (is_dynamic or (after is not None and _is_back(source))):
+            return
+        packed = packed_product(node, self.model, self.weights[weight])
+        if packed is None:
+            return
+        name = packed[0] + ("" if relu is None else "_relu") + ("_dynamic" if is_dynamic else "")
+        with self.graph.inserting_before(node):
+            holder = self.graph.get_attr(packed_attribute(self.model, self._path(node), packed[1]))
+        numbers: Any = (reduces_range(),) if after is None or is_dynamic else after.args[1:3]
+        for n in numbers:
+            if isinstance(n, Node):
+                node.prepend(n)
+        node.target, node.kwargs = OPERATORS[name], {}
+        levels: Any = source
+        node.args = (source if is_dynamic else levels.args[0], holder, *numbers)
+        for n in (relu, None if is_dynamic else after):
+            if n is not None:
+                n.replace_all_uses_with(node)
+                self.graph.erase_node(n)
+
+    def _relu_after(self, node: Node) -> Node | None:
+        relu = next(iter(node.users)) if len(node.users) == 1 else None
+        return relu if relu is not None and relu.op != "call_method" and own_kind(relu, self.modules) in RELUS else None
 
     def _lower_function(self, node: Node, name: str) -> None:
         after, source = self._levels_after(node), node.args[0]
@@ -227,6 +284,15 @@ class _Lowered:
         for node in reversed(list(self.graph.nodes)):
             if _is_back(node) and not node.users:
                 self.graph.erase_node(node)
+        for node in reversed(list(self.graph.nodes)):
+            if node.op == "get_attr" and not node.users:
+                self.graph.erase_node(node)
+        read = {node.target for node in self.graph.nodes if node.op == "get_attr"}
+        for path in {node.target for node in self.weights} | self.read_before - read:
+            if path not in read:
+                _drop_attribute(self.model, path)
+        for name in self.reserved:
+            delattr(self.model, name)
         for name in [n for n in self.model._modules if n.startswith("activation_post_process_")]:
             delattr(self.model, name)
         self.model.delete_all_unused_submodules()
@@ -234,6 +300,12 @@ class _Lowered:
             module.__dict__.pop("qconfig", None)
         self.model.meta.clear()
         self.model.recompile()
+
+
+def _drop_attribute(model: GraphModule, path: str) -> None:
+    holder, _, name = path.rpartition(".")
+    if hasattr(model.get_submodule(holder), name):
+        delattr(model.get_submodule(holder), name)
 
 
 def _is_back(node: Any) -> bool:

@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 from ...core.tensor import dtype as dtypes
+from ...nn import functional as F
 from ...nn.modules.module import Module
 from ...nn.quantization.mappings import DEFAULT_QAT_MODULE_MAPPINGS
 from ...nn.quantization.qconfig_mapping import FIXED, QConfigMapping
@@ -17,10 +18,14 @@ from .._symbolic_trace import Tracer
 from ..graph_module import GraphModule
 from ..node import Node, map_arg
 from .backend import check_backend
+from .functional import weight_of
 from .fuse import fuse
 from .kinds import DYNAMIC, RELUS, kind_of, own_kind
 
 __all__ = ["fuse_fx", "prepare_fx", "prepare_qat_fx"]
+
+
+_PAIRS = ("binary", "functional")  # calls that take in a relu after them
 
 
 class _Tracer(Tracer):
@@ -147,6 +152,10 @@ class _Observed:
         self.qconfigs: dict[str, Any] = {}
         self.kinds: dict[str, Any] = {}
         self.count = 0
+        model.meta["weights"], model.meta["dynamic"] = (
+            set(),
+            set(),
+        )  # observers of weights; calls that observe nothing else
         self._choose(mapping)
         if is_qat:
             self._swap()
@@ -191,10 +200,10 @@ class _Observed:
             qconfig, kind = self.qconfigs.get(node.name), self.kinds.get(node.name)
             if qconfig is None or kind in (None, "info", "embedding"):  # of embeddings the weight is observed only
                 continue
-            if kind == "functional":
+            if kind == "functional" and getattr(weight_of(node), "op", None) != "get_attr":
                 raise NotImplementedError(
-                    f"prepare_fx: {node.name} ({node.target}) is not quantized here; give it the QConfig None in the "
-                    "QConfigMapping to leave it in float32, or use a layer of torch.nn"
+                    f"prepare_fx: the weight of {node.name} ({node.target}) is computed, which is not quantized here; give it "
+                    "the QConfig None in the QConfigMapping to leave it in float32, or use a parameter or a layer of torch.nn"
                 )
             self._observe(node, kind, qconfig, tensors)
 
@@ -210,13 +219,14 @@ class _Observed:
 
     def _observe(self, node: Node, kind: str, qconfig: Any, tensors: set[Node]) -> None:
         observer = qconfig.activation()
-        arguments = node.args[:1] if kind != "binary" else node.args[:2]
+        arguments = (node.args[:1] or (node.kwargs.get("input"),)) if kind != "binary" else node.args[:2]
         inputs = [n for n in _nodes_in(arguments) if n in tensors or self._is_observed(n)]
         if not inputs:
             return
         is_second_of_pair = kind == "shared" and node.op != "call_method" and own_kind(node, self.modules) in RELUS
         before = inputs[0]
-        joins = is_second_of_pair and self.kinds.get(before.name) == "binary" and len(before.users) == 1
+        joins = is_second_of_pair and self.kinds.get(before.name) in _PAIRS and len(before.users) == 1
+        joins = joins and before.name not in self.model.meta["dynamic"]
         if joins and self.qconfigs.get(before.name) is not None:
             self._after(node, self.qconfigs[before.name])
             return
@@ -224,9 +234,12 @@ class _Observed:
         for n in dict.fromkeys(inputs):
             if not self._is_observed(n):
                 node.replace_input_with(n, self._input(n, qconfig, is_dynamic))
+        if kind == "functional":
+            self._observe_weight(node, qconfig)
+            self.model.meta["dynamic"] |= {node.name} if is_dynamic else set()
         after = next(iter(node.users)) if len(node.users) == 1 else None
         is_first_of_pair = (
-            kind == "binary"
+            kind in _PAIRS
             and after is not None
             and after.op != "call_method"
             and own_kind(after, self.modules) in RELUS
@@ -238,6 +251,14 @@ class _Observed:
         if kind == "shared" or (kind == "binary" and len(inputs) == 1):
             self._share(node, made)
 
+    def _observe_weight(self, node: Node, qconfig: Any) -> None:
+        weight, weights = weight_of(node), self.model.meta["weights"]
+        made = next((user for user in weight.users if user.name in weights), None)
+        if made is None:
+            made = self._new(weight, qconfig.weight())
+            weights.add(made.name)
+        node.replace_input_with(weight, made)
+
     def _is_observed(self, node: Node) -> bool:
         return node.op == "call_module" and node.target.startswith("activation_post_process_")
 
@@ -246,22 +267,21 @@ class _Observed:
         for user in node.users:
             if self._is_observed(user) and bool(getattr(self.modules[user.target], "is_dynamic", False)) is is_dynamic:
                 return user
-        made = self._new(node, qconfig)
+        made = self._new(node, qconfig.activation())
         made.meta["is_input"] = True
         return made
 
     def _after(self, node: Node, qconfig: Any) -> Node:
         users = list(node.users)
-        made = self._new(node, qconfig)
+        made = self._new(node, qconfig.activation())
         for user in users:
             user.replace_input_with(node, made)
         return made
 
-    def _new(self, node: Node, qconfig: Any) -> Node:
+    def _new(self, node: Node, observer: Any) -> Node:
         while hasattr(self.model, f"activation_post_process_{self.count}"):
             self.count += 1
         name = f"activation_post_process_{self.count}"
-        observer = qconfig.activation()
         self.model.add_module(name, observer)
         self.modules[name] = observer
         with self.graph.inserting_after(node):
@@ -304,6 +324,8 @@ def _fits(word: str, kind: Any, qconfig: Any) -> bool:
         if "ConvTranspose" in kind.__name__ and hasattr(weight() if weight else None, "ch_axis"):
             raise AssertionError("Per channel weight observer is not supported yet for ConvTranspose{n}d.")
         return weight_type is dtypes.qint8 and (not is_dynamic or "Linear" in kind.__name__)
+    if word == "functional":
+        return weight_type is dtypes.qint8 and (not is_dynamic or kind is F.linear)
     if kind in FIXED:
         inner = getattr(observer, "activation_post_process", observer)
         wanted = FIXED[kind]()

@@ -14,7 +14,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor import layout
 from ...core.tensor.tensor import Tensor
 from ...ops.quantized.fake import fake_quantize_per_channel_affine, fake_quantize_per_tensor_affine
-from ...ops.quantized.tensor import LEVELS
+from ...ops.quantized.tensor import LEVELS, limits_of
 from ..modules.module import Module
 from .observers import _PartialWrapper
 from .range_observers import (
@@ -33,6 +33,7 @@ __all__ = [
     "default_affine_fixed_qparams_fake_quant",
     "default_dynamic_fake_quant",
     "default_embedding_fake_quant",
+    "default_embedding_fake_quant_4bit",
     "default_fake_quant",
     "default_fixed_qparams_range_0to1_fake_quant",
     "default_fixed_qparams_range_neg1to1_fake_quant",
@@ -169,7 +170,7 @@ def _check_levels(observer: Any, low: int, high: int, given: dict[str, Any]) -> 
     dtype = given.get("dtype", dtypes.quint8)
     if hasattr(observer, "p"):
         dtype = (getattr(observer.p, "keywords", None) or {}).get("dtype", dtype)
-    info = np.iinfo(LEVELS[dtype])
+    info = limits_of(LEVELS[dtype])
     if info.min > low:
         raise AssertionError("quant_min out of bound")
     if high > info.max:
@@ -296,6 +297,10 @@ default_per_channel_weight_fake_quant = FakeQuantize.with_args(
 default_embedding_fake_quant = FakeQuantize.with_args(
     observer=MovingAveragePerChannelMinMaxObserver, qscheme=layout.per_channel_affine_float_qparams,
     dtype=dtypes.quint8, quant_min=0, quant_max=255, ch_axis=0, averaging_constant=1,
+)  # fmt: skip
+default_embedding_fake_quant_4bit = FakeQuantize.with_args(
+    observer=MovingAveragePerChannelMinMaxObserver, qscheme=layout.per_channel_affine_float_qparams, ch_axis=0,
+    dtype=dtypes.quint4x2, averaging_constant=1,
 )  # fmt: skip
 default_fixed_qparams_range_neg1to1_fake_quant = FixedQParamsFakeQuantize.with_args(
     observer=default_fixed_qparams_range_neg1to1_observer

@@ -17,7 +17,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor import layout
 from ...core.tensor.tensor import Tensor, wrap
 from ...ops.quantized.channels import quantize_per_channel
-from ...ops.quantized.tensor import LEVELS, quantize_per_tensor
+from ...ops.quantized.tensor import LEVELS, limits_of, quantize_per_tensor
 from ..modules.module import Module
 
 __all__ = [
@@ -101,7 +101,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         self.quant_min, self.quant_max = self._levels(quant_min, quant_max)
 
     def _levels(self, low: int | None, high: int | None) -> tuple[int, int]:
-        info = np.iinfo(LEVELS[self.dtype])
+        info = limits_of(LEVELS[self.dtype])
         if low is None or high is None:
             low, high = int(info.min), int(info.max)
         else:

@@ -7,7 +7,6 @@ import warnings
 from typing import Any
 
 from ...core.tensor import dtype as dtypes
-from ...core.tensor import layout
 from .. import modules as nn
 from ..utils.parametrize import type_before_parametrizations
 from . import fake_quantize as fakes
@@ -31,7 +30,8 @@ from .quantize import (
 from .range_observers import (
     MovingAverageMinMaxObserver,
     NoopObserver,
-    PerChannelMinMaxObserver,
+    default_float_qparams_observer,
+    default_float_qparams_observer_4bit,
     default_observer,
     default_per_channel_weight_observer,
 )
@@ -41,8 +41,10 @@ from .stubs import DeQuantStub, QuantStub, QuantWrapper, add_quant_dequant
 __all__ = [
     "DEFAULT_QAT_MODULE_MAPPINGS", "DeQuantStub", "QuantStub", "QuantWrapper", "add_quant_dequant",
     "default_activation_only_qconfig", "default_dynamic_qat_qconfig", "default_embedding_qat_qconfig",
+    "default_embedding_qat_qconfig_4bit",
     "default_per_channel_qconfig", "default_qat_qconfig", "default_qat_qconfig_v2", "default_qconfig",
-    "default_weight_only_qconfig", "float_qparams_weight_only_qconfig", "get_default_qat_module_mappings", "get_default_qat_qconfig", "get_default_qconfig",
+    "default_weight_only_qconfig", "float_qparams_weight_only_qconfig", "float_qparams_weight_only_qconfig_4bit",
+    "get_default_qat_module_mappings", "get_default_qat_qconfig", "get_default_qconfig",
     "get_default_qconfig_propagation_list", "prepare", "prepare_qat",
 ]  # fmt: skip
 
@@ -60,12 +62,15 @@ default_qat_qconfig_v2 = QConfig(
 default_embedding_qat_qconfig = QConfig(
     activation=NoopObserver.with_args(dtype=dtypes.float32), weight=fakes.default_embedding_fake_quant
 )
+default_embedding_qat_qconfig_4bit = QConfig(
+    activation=NoopObserver.with_args(dtype=dtypes.float32), weight=fakes.default_embedding_fake_quant_4bit
+)
 
 float_qparams_weight_only_qconfig = QConfig(
-    activation=default_placeholder_observer,
-    weight=PerChannelMinMaxObserver.with_args(
-        dtype=dtypes.quint8, qscheme=layout.per_channel_affine_float_qparams, ch_axis=0
-    ),
+    activation=default_placeholder_observer, weight=default_float_qparams_observer
+)
+float_qparams_weight_only_qconfig_4bit = QConfig(
+    activation=default_placeholder_observer, weight=default_float_qparams_observer_4bit
 )
 
 _BACKENDS = ["fbgemm", "x86", "qnnpack", "onednn"]

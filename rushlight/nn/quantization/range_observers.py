@@ -19,6 +19,8 @@ __all__ = [
     "ReuseInputObserver",
     "default_fixed_qparams_range_0to1_observer",
     "default_fixed_qparams_range_neg1to1_observer",
+    "default_float_qparams_observer",
+    "default_float_qparams_observer_4bit",
     "default_observer",
     "default_per_channel_weight_observer",
     "per_channel_weight_observer_range_neg_127_to_127",
@@ -227,9 +229,12 @@ _CHANNELS: dict[str, Any] = {"dtype": dtypes.qint8, "qscheme": layout.per_channe
 _TENSORS: dict[str, Any] = {"dtype": dtypes.qint8, "qscheme": layout.per_tensor_symmetric}
 _FIXED: dict[str, Any] = {"dtype": dtypes.quint8, "quant_min": 0, "quant_max": 255}
 _TO_127: dict[str, Any] = {"quant_min": -127, "quant_max": 127, "eps": 2**-12}
+_BY_ROWS: dict[str, Any] = {"qscheme": layout.per_channel_affine_float_qparams, "ch_axis": 0}
 
 default_observer = MinMaxObserver.with_args(quant_min=0, quant_max=127)
 default_per_channel_weight_observer = PerChannelMinMaxObserver.with_args(**_CHANNELS)
+default_float_qparams_observer = PerChannelMinMaxObserver.with_args(dtype=dtypes.quint8, **_BY_ROWS)
+default_float_qparams_observer_4bit = PerChannelMinMaxObserver.with_args(dtype=dtypes.quint4x2, **_BY_ROWS)
 per_channel_weight_observer_range_neg_127_to_127 = PerChannelMinMaxObserver.with_args(**_CHANNELS, **_TO_127)
 weight_observer_range_neg_127_to_127 = MinMaxObserver.with_args(**_TENSORS, **_TO_127)
 default_fixed_qparams_range_neg1to1_observer = FixedQParamsObserver.with_args(

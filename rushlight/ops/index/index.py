@@ -8,11 +8,11 @@ import numpy as np
 
 from ...core.device.backend import on_device_of
 from ...core.dispatch.inplace import accept_inplace, write
-from ...core.dispatch.mode import copy_or_target, emit_event, may_branch_on_data
+from ...core.dispatch.mode import emit_event, may_branch_on_data, take_target
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.overlap import check_apart
 from ...core.dispatch.scalars import exact, fits_floats, number_as, type_name
-from ...core.tensor.casting import broadcast_strides, ordered_by_strides
+from ...core.tensor.casting import broadcast_strides, cast_like, ordered_by_strides
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ...core.warn import warn
 from ..creation.from_data import array_from
@@ -156,6 +156,8 @@ def _too_many(ndim: int, items: tuple) -> IndexError:
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
             "0-dim tensor to a number"
         )
+    if ndim == 0 and any(type(i) is slice for i in items):
+        return IndexError("slice() cannot be applied to a 0-dim tensor.")
     return IndexError(f"too many indices for tensor of dimension {ndim}")
 
 
@@ -489,7 +491,7 @@ def _index_put(*tensors, accumulate):
     input, value, *indices = tensors
     where = _where(tuple(indices))
     is_checked = not accumulate or (type(input) is np.ndarray and _are_within(indices, input.shape))
-    out = copy_or_target(input) if is_checked else input.copy("K")
+    out = input if is_checked and take_target(input) else cast_like(input, input.dtype)
     try:
         if accumulate:
             add_at(out, where, value)

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch.mode import copy_or_target
+from ...core.dispatch.mode import copy_or_target, take_target
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import NUMBERS, exact, type_name
+from ...core.tensor.casting import cast_like
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
 from ..pointwise.checks import lies_within, word
@@ -31,13 +32,15 @@ def check_index_type(name: str, index: np.ndarray) -> None:
         }.get(name, f"{name}_(): Expected dtype int32/int64 for index but got: {found}"))  # fmt: skip
 
 
-def _check_index(name: str, index: np.ndarray, n: int, dim: int = 0) -> np.ndarray:
+def _check_index(name: str, index: np.ndarray, n: int, dim: int = 0, dims: int = 1) -> np.ndarray:
     """A 1-D index within [0, n). Raises RuntimeError on its type and IndexError on its values."""
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim}")
     check_index_type(name, index)
     flat = index.reshape(-1)
     if not lies_within(flat, 0, n):
+        if name == "index_select" and not n and dims > 1:
+            raise RuntimeError("index_select(): self indexing axis dim should be positive")
         bad = flat[(flat < 0) | (flat >= n)][0]
         if name == "index_add":  # torch's kinds of errors
             raise RuntimeError(f"index {bad} is out of bounds for dimension {dim} with size {n}")
@@ -55,7 +58,7 @@ def _index_select(input, index, /, dim):
             raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
         return input.copy()
     d = wrap_dim(dim, input.ndim)
-    return input.take(_check_index("index_select", index, input.shape[d]), d)
+    return input.take(_check_index("index_select", index, input.shape[d], dims=input.ndim), d)
 
 
 @_index_select.vjp("input")
@@ -167,7 +170,7 @@ def _index_fill(input, index, value, /, dim):
         raise IndexError(f"index {bad} is out of bounds for dimension {wrap_dim(dim, input.ndim)} with size {n}")
     if not input.ndim:
         return np.full_like(input, value) if where.size else input.copy()
-    out = copy_or_target(input)
+    out = input if take_target(input) else cast_like(input, input.dtype)
     out[(*(_FULL,) * wrap_dim(dim, input.ndim), where)] = value
     return out
 

@@ -25,6 +25,7 @@ from ..pointwise.building_blocks import (
     MANY,
     SOME,
     ZERO32,
+    in_order_of,
     in_single,
     pieced,
     rounded_as,
@@ -69,15 +70,18 @@ def inplace_of(op, *metadata):
 
 
 @primitive(public=False, name="cut", node="HardtanhBackwardBackward0")
-def cut(grad, input, mask, /):
-    """`grad` with zeros where `mask` is true, as a function of `input` that is flat."""
-    return zero_where.record.kernel(grad, mask)
+def cut(grad, input, mask, /, by_mask=False):
+    """`grad` with zeros where `mask` is true, as a function of `input` that is flat; in the memory order of grad or mask."""
+    r = zero_where.record.kernel(grad, mask)
+    if by_mask or (grad.flags.c_contiguous and mask.flags.c_contiguous):
+        return r
+    return in_order_of(r, grad, mask)
 
 
 @cut.vjp
-def _(g, input, mask, needs):
+def _(g, input, mask, by_mask, needs):
     return (
-        cut(g, input, mask) if needs[0] else None,
+        cut(g, input, mask, by_mask) if needs[0] else None,
         zeros_of(g) if needs[1] else None,
         None,
     )
@@ -132,7 +136,7 @@ def _(g, input, alpha):
 
 def _unit_slope(g, x, negative, positive, inside):
     x, h = in_single(x), in_single(g)
-    return rounded_as(where(x <= 0, h * (negative * (where(x < 0, x, 0.0) * inside).exp()), h * positive), g)
+    return rounded_as(h * where(x <= 0, negative * (where(x < 0, x, 0.0) * inside).exp(), positive), g)
 
 
 _SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
@@ -224,7 +228,7 @@ def _hardsigmoid(input, /):
 
 @_hardsigmoid.vjp
 def _(g, input):
-    return zero_where(g * _SIXTH, ~((input > -3) & (input < 3)))
+    return cut(g * _SIXTH, input, ~((input > -3) & (input < 3)))
 
 
 @composite(functional=True)

@@ -83,7 +83,7 @@ def _mask(array: np.ndarray | None, query: np.ndarray, key: np.ndarray, kind: An
 def _laid_out(matrices: np.ndarray, like: np.ndarray) -> np.ndarray:
     """`matrices` with the leading dimensions, the type and, as in torch, the order of memory of `like`."""
     shape = (*like.shape[:-1], matrices.shape[-1])
-    if shape != like.shape or like.flags.c_contiguous:
+    if shape != like.shape or like.flags.c_contiguous or like.strides[-1] != like.itemsize:
         return matrices.reshape(shape).astype(like.dtype, copy=False)
     r = dense_like(like)
     r[...] = matrices.reshape(shape)

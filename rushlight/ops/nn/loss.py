@@ -383,9 +383,9 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=0):
     Shape: (*), (*) -> (*), or () with another reduction
     """
     broadcast_shapes(target._array.shape, input._array.shape)
+    far = where(target != 1, (margin - input).clamp_min(0), 0)  # first, so that its gradient is added last, as in torch
     near = where(target != -1, input, 0)
-    far = where(target != 1, (margin - input).clamp_min(0), 0)
-    return _reduce(near + far, reduction)
+    return _reduce(far + near, reduction)
 
 
 @composite()
@@ -504,6 +504,8 @@ def pdist(input, p=2.0):
     """
     if input._array.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
+    if input.dtype.is_floating_point and input.dtype.itemsize == 2:
+        raise not_implemented("pdist", input._array.dtype)
     i, j = on_device_of(input._array, np.triu_indices, input._array.shape[0], 1)
     return shown_as((input[constant(i)] - input[constant(j)]).norm(p, 1), "PdistBackward0")
 

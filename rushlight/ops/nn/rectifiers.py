@@ -23,6 +23,7 @@ from ..pointwise.building_blocks import (
     SOME,
     ZERO32,
     bits_of,
+    in_order_of,
     in_single,
     pieced,
     widened,
@@ -122,7 +123,7 @@ def _threshold(input, /, threshold, value):
 
 @_threshold.vjp
 def _(g, input, threshold):
-    return cut(g, input, in_single(input) <= threshold)
+    return cut(g, input, in_single(input) <= threshold, True)
 
 
 @composite(functional=True)
@@ -219,7 +220,8 @@ def _(g, input, negative_slope):
 @primitive(public=False, name="leaky_relu_backward")
 def _sloped(grad, input, /, slope):
     """grad where input > 0, slope * grad elsewhere."""
-    return _slope_of(grad, input, slope)
+    r = _slope_of(grad, input, slope)
+    return r if grad.flags.c_contiguous and input.flags.c_contiguous else in_order_of(r, input, grad)
 
 
 @widened
@@ -359,7 +361,10 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     if not lower <= upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        return shown_as(leaky_relu(input, (lower + upper) / 2, inplace), "RreluWithNoiseBackward0")
+        return shown_as(
+            leaky_relu(input if inplace else input.contiguous(), (lower + upper) / 2, inplace),
+            "RreluWithNoiseBackward0",
+        )
     noise = _rrelu_noise(input, lower, upper)
     return write(_noisy_slope.record, input, (noise,), ()) if inplace else _noisy_slope(input, noise)
 

@@ -232,7 +232,7 @@ def _softplus(input, /, beta, threshold):
 @_softplus.vjp
 def _(g, input, beta, threshold):
     t = in_single(input) * beta
-    return where(t > threshold, g, rounded_as(in_single(g) * t.sigmoid(), g))
+    return rounded_as(in_single(g) * where(t > threshold, 1.0, t.sigmoid()), g)
 
 
 @composite(functional=True)

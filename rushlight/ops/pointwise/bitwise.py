@@ -12,8 +12,9 @@ from ...core.dispatch.return_types import named
 from ...core.dispatch.scalars import number_as
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor, constant
-from .building_blocks import F32, conjugate, for_types, of_arrays, zeros_of
+from .building_blocks import F32, conjugate, for_types, in_order_of, of_arrays, zeros_of
 from .checks import not_implemented, tensors_only
 from .choice import where
 
@@ -230,12 +231,16 @@ tensors_only(copysign, 0)
 tensors_only(nextafter, 0, 1)
 
 
-def _times_power(input, other, /):
-    return input * np.power(input.dtype.type(2), other.astype(input.dtype))
+@primitive(name="ldexp_of_integers", public=False, node="LdexpBackward0")
+def _ldexp_of_integers(input, other, /):
+    """Without 2^other, which may be infinite where the product is not. torch takes the low 32 bits of `other`."""
+    wide = input.astype(F32) if input.dtype.itemsize == 2 else input
+    return in_order_of(np.ldexp(wide, other.astype(np.int32)).astype(input.dtype, copy=False), input, other)
 
 
-_ldexp_of_integers = primitive(name="ldexp_of_integers", public=False, node="LdexpBackward0")(_times_power)
-_ldexp_of_floats = primitive(name="ldexp", public=False, node="LdexpBackward0", promote="float")(_times_power)
+@primitive(name="ldexp", public=False, node="LdexpBackward0", promote="float")
+def _ldexp_of_floats(input, other, /):
+    return in_order_of(input * np.power(input.dtype.type(2), other.astype(input.dtype)), input, other)
 
 
 @_ldexp_of_integers.vjp("input")
@@ -273,7 +278,13 @@ def ldexp(input, other, *, out=None):
     >>> ldexp(tensor([1.0, 3.0]), tensor([4, -1]))
     tensor([16.0000,  1.5000])
     """
-    result = _ldexp(input, other)(input, other)
+    operator = _ldexp(input, other)
+    if operator is _ldexp_of_floats and other.dtype.itemsize == 2 and other.dtype is not input.dtype:
+        result = shown_as(
+            input * OPS["pow"](2.0, other), "LdexpBackward0"
+        )  # the power is rounded to the exponent's type
+    else:
+        result = operator(input, other)
     return result if out is None else write_out("ldexp", (input, other), result, out)
 
 

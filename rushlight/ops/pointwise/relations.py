@@ -6,6 +6,7 @@ import numpy as np
 
 from ...core.dispatch.mode import emit_event
 from ...core.dispatch.op import binary, composite, primitive, unary
+from ...core.tensor.placeholder import Placeholder, no_kernel
 from ...core.tensor.tensor import Tensor, constant, type_word
 from .building_blocks import F64, in_order_of, of_arrays, zero_rule
 from .checks import tensors_only
@@ -197,6 +198,11 @@ def equal(input, other):
     """
     if not isinstance(other, Tensor):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    if input.is_quantized:
+        return type(input).equal(input, other)
+    for t in (input, other):
+        if isinstance(t._array, Placeholder) and (t.is_sparse or t.is_sparse_csr):
+            raise no_kernel("equal")
     if input._array.shape != other._array.shape:
         return False
     emit_event("read", input, "equal()")

@@ -9,13 +9,11 @@ import numpy as np
 
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.layout import per_channel_affine, per_channel_affine_float_qparams
-from ...core.tensor.memory_order import element_strides
-from ...core.tensor.pickling import Memory
 from ...core.tensor.printing import _contents, _with_suffixes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word, wrap
 from .recorded import recorded
-from .tensor import LEVELS, QuantizedTensor, _Levels, _no_kernel, array_of, assemble, rebuild
+from .tensor import LEVELS, QuantizedTensor, _Levels, _no_kernel, array_of, assemble, limits_of, rebuild, saved_levels
 
 if TYPE_CHECKING:
     from ...core.dispatch.op import Op
@@ -110,10 +108,8 @@ class ChannelQuantizedTensor(QuantizedTensor):
         return _with_suffixes("tensor(" + contents, suffixes, indent)
 
     def __reduce_ex__(self, protocol: Any):
-        levels = np.ascontiguousarray(self._levels)
         parameters = (self.qscheme(), wrap(self._scales), wrap(self._zero_points), self._axis)
-        memory, strides = Memory(levels.reshape(-1), self._levels, True), element_strides(levels)
-        return rebuild, (memory, 0, tuple(levels.shape), strides, parameters, False, OrderedDict())
+        return rebuild, (*saved_levels(self), parameters, False, OrderedDict())
 
 
 def _assemble(levels: np.ndarray, dtype: Any, scales: np.ndarray, zero_points: np.ndarray, axis: int) -> Any:
@@ -145,7 +141,7 @@ def _numbers(scales: Tensor, zero_points: Tensor, count: int) -> tuple[np.ndarra
 
 
 def _rounded(x: np.ndarray, scales: np.ndarray, zero_points: np.ndarray, levels: np.dtype) -> np.ndarray:
-    limits = np.iinfo(levels)
+    limits = limits_of(levels)
     with np.errstate(all="ignore"):
         scaled = x * (np.float32(1) / scales.astype(np.float32))
         if zero_points.dtype.kind == "f":
@@ -181,6 +177,8 @@ def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axi
     if levels is None:
         raise RuntimeError(f"ScalarType {type_word(dtype)} is not supported in new_qtensor.")
     axis = wrap_dim(axis, input.dim())
+    if dtype is dtypes.quint4x2 and not zero_points.dtype.is_floating_point:
+        raise NotImplementedError("\"quantize_tensor_per_channel_affine\" not implemented for 'QUInt4x2'")
     kept: Any = _numbers(scales, zero_points, input.size(axis))
     sizes = [1] * input.dim()
     sizes[axis] = -1

@@ -12,6 +12,7 @@ import pickle
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import ml_dtypes
 import numpy as np
 
 from ...core.dispatch.mode import emit_event, thread
@@ -25,10 +26,10 @@ from ...core.tensor.layout import (
     per_tensor_affine,
     preserve_format,
 )  # fmt: skip
-from ...core.tensor.memory_order import element_strides
 from ...core.tensor.pickling import Memory, rebuild_tensor_v2
 from ...core.tensor.placeholder import NoArray, Placeholder, operator_above
 from ...core.tensor.printing import _contents, _with_suffixes
+from ...core.tensor.strides import element_strides
 from ...core.tensor.tensor import Tensor, type_word, wrap
 from .recorded import recorded
 
@@ -36,11 +37,25 @@ if TYPE_CHECKING:
     from ...core.dispatch.op import Op
 
 __all__ = [
-    "LEVELS", "QuantizedTensor", "assemble", "dequantize", "int_repr", "q_scale", "q_zero_point", "quantize_per_tensor",
+    "LEVELS",
+    "QuantizedTensor",
+    "assemble",
+    "dequantize",
+    "int_repr",
+    "limits_of",
+    "packed_pairs",
+    "q_scale",
+    "q_zero_point",
+    "quantize_per_tensor",
     "rounded_levels",
+    "saved_levels",
 ]  # fmt: skip
 
-LEVELS = {dtypes.qint8: np.dtype(np.int8), dtypes.quint8: np.dtype(np.uint8), dtypes.qint32: np.dtype(np.int32)}
+LEVELS = {
+    dtypes.qint8: np.dtype(np.int8), dtypes.quint8: np.dtype(np.uint8), dtypes.qint32: np.dtype(np.int32),
+    dtypes.quint4x2: dtypes.PAIRS.numpy,
+}  # fmt: skip
+_PAIRS = dtypes.PAIRS.numpy
 CHANNEL_SCHEMES = (per_channel_affine, per_channel_affine_float_qparams)
 _new = object.__new__
 
@@ -86,7 +101,9 @@ class QuantizedTensor(Tensor):
         return self._type
 
     def int_repr(self) -> Tensor:
-        """The levels: int8, uint8 or int32."""
+        """The levels: int8, uint8 or int32. Those of 4 bits are two in a byte, the first in the low bits, in one dimension."""
+        if self._levels.dtype == _PAIRS:
+            return wrap(packed_pairs(self._levels))
         return wrap(self._levels.copy(order="K"))
 
     def q_scale(self) -> float:
@@ -244,10 +261,7 @@ class QuantizedTensor(Tensor):
         return object.__format__(self, spec)
 
     def __reduce_ex__(self, protocol: Any):
-        levels = np.ascontiguousarray(self._levels)
-        parameters = (per_tensor_affine, self._scale, self._zero_point)
-        memory, strides = Memory(levels.reshape(-1), self._levels, True), element_strides(levels)
-        return rebuild, (memory, 0, tuple(levels.shape), strides, parameters, False, OrderedDict())
+        return rebuild, (*saved_levels(self), (per_tensor_affine, self._scale, self._zero_point), False, OrderedDict())
 
     def __deepcopy__(self, memo: dict) -> Any:
         if id(self) not in memo:
@@ -313,6 +327,34 @@ def assemble(levels: np.ndarray, dtype: dtypes.dtype, scale: float, zero_point: 
 _DTYPES = {levels: dtype for dtype, levels in LEVELS.items()}
 
 
+def limits_of(levels: np.dtype) -> Any:
+    """The least and the greatest level, as `min` and `max`, and the `bits`."""
+    return ml_dtypes.iinfo(levels)
+
+
+def packed_pairs(levels: np.ndarray) -> np.ndarray:
+    """Levels of 4 bits as bytes of two, the first in the low bits. Shape: (*), n of them -> (ceil(n / 2),)"""
+    flat = levels.reshape(-1).astype(np.uint8)
+    if flat.size % 2:
+        flat = np.append(flat, np.uint8(0))
+    return flat[::2] | flat[1::2] << 4
+
+
+def saved_levels(t: Any) -> tuple:
+    """The memory of a quantized tensor's levels as files have it, and where they are in it: offset, sizes and strides."""
+    levels = np.ascontiguousarray(t._levels)
+    flat = packed_pairs(levels).view(_PAIRS) if levels.dtype == _PAIRS else levels.reshape(-1)
+    return Memory(flat, t._levels, True), 0, tuple(levels.shape), element_strides(levels)
+
+
+def _loaded_levels(memory: Memory, offset: int, size: Any, stride: Any) -> Tensor:
+    if memory.flat.dtype != _PAIRS:
+        return rebuild_tensor_v2(memory, offset, size, stride, False, OrderedDict())
+    pairs = memory.flat.view(np.uint8)
+    flat = np.stack([pairs & 15, pairs >> 4], 1).reshape(-1).astype(_PAIRS)
+    return rebuild_tensor_v2(Memory(flat), offset, size, stride, False, OrderedDict())
+
+
 def rebuild(
     memory: Memory, offset: int, size: Any, stride: Any, parameters: Any, requires_grad: bool = False, hooks: Any = None
 ) -> QuantizedTensor:  # fmt: skip
@@ -322,7 +364,7 @@ def rebuild(
         is_good = len(numbers) == 3 and all(isinstance(t, Tensor) for t in numbers[:2]) and type(numbers[2]) is int
         if not is_good or memory.flat.dtype not in _DTYPES or requires_grad:
             raise pickle.UnpicklingError("a quantized tensor is made of levels, scales, zero points and a dimension")
-        levels = rebuild_tensor_v2(memory, offset, size, stride, False, OrderedDict())
+        levels = _loaded_levels(memory, offset, size, stride)
         return _rules().of_channels(levels, _DTYPES[memory.flat.dtype], *numbers)
     if scheme is not per_tensor_affine:
         raise NotImplementedError(f"quantized tensors with {scheme} are not implemented")
@@ -330,7 +372,7 @@ def rebuild(
         raise pickle.UnpicklingError(
             "a quantized tensor is made of levels, a scale and a zero point, without a gradient"
         )
-    levels = rebuild_tensor_v2(memory, offset, size, stride, False, OrderedDict())
+    levels = _loaded_levels(memory, offset, size, stride)
     _check_zero_point(numbers[1], memory.flat.dtype)
     return assemble(levels._array, _DTYPES[memory.flat.dtype], *numbers)
 
@@ -373,7 +415,7 @@ def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: dtypes.d
 
 
 def _check_zero_point(zero_point: int, levels: np.dtype) -> None:
-    limits = np.iinfo(levels)
+    limits = np.iinfo(np.uint8 if levels == _PAIRS else levels)  # as torch, which takes levels of 4 bits for bytes here
     for wrong, side in ((zero_point < limits.min, "below lower"), (zero_point > limits.max, "above upper")):
         if wrong:
             raise RuntimeError(f"quantize_tensor_per_tensor_affine zero_point {zero_point} is {side} bound.")
@@ -409,7 +451,7 @@ def rounded_levels(x: np.ndarray, scale: float, zero_point: int, levels: np.dtyp
     The reciprocal of the scale is rounded to float32. For 8 bits x / scale + zero_point is rounded once (a fused
     multiply-add: products are exact in float64), for 32 bits the product and the sum are.
     """
-    narrow, limits = levels.itemsize == 1, np.iinfo(levels)
+    narrow, limits = levels.itemsize == 1, limits_of(levels)
     with np.errstate(all="ignore"):
         inverse = np.float32(1) / np.float32(scale) if scale else np.float32(1)
         if narrow:

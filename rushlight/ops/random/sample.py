@@ -605,8 +605,9 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, mask: Any) 
     _check_p(p)
     if not training or p == 0.0 or not input._array.size:
         return input
-    if p == 1.0 and input.dtype.category == 1:
-        return input.zero_() if inplace else input * 0  # type: ignore[attr-defined]
+    if p == 1.0 and not input.dtype.is_floating_point:
+        zero = constant(np.zeros((), input.dtype.numpy))
+        return input.mul_(zero) if inplace else input * zero
     _check_floats(input)
     if (observer := training_observer.value) is not None:
         observer.acts_by_mode(None)

@@ -28,6 +28,8 @@ _ACCUMULATED_IN = {F32: F64, np.dtype(np.complex64): np.dtype(np.complex128)}  #
 def _accumulate(ufunc, a, dim, dtype):
     d, a = wrap_dim(dim, a.ndim), np.asarray(a, order="C", like=a)
     if dtype is not None:
+        if dtype is dtypes.bool_:
+            raise not_implemented(f"{'cumsum' if ufunc is np.add else 'cumprod'}_out_cpu", dtype.numpy)
         a = cast(a, dtype.numpy)
     elif a.dtype.kind in "biu":
         a = a.astype(np.int64, copy=False)

@@ -19,6 +19,7 @@ from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ..index.duplicate_index import add_at
 from ..pointwise.building_blocks import MANY, SOME, dense, elements_along, zero_where
+from ..pointwise.checks import not_implemented
 from ..pointwise.choice import maximum, minimum
 from .reduction import axes_of, axis_tuple, keep_dims
 
@@ -130,22 +131,30 @@ _min_along.vjp(selection_rule)
 # ---------------------------------------------------------------------------------------------- over several dimensions
 
 
-def _extreme(ufunc, a, axis, keepdims, name):
+def _extreme(ufunc, a, dim, keepdims, name):
+    axis = axes_of(dim, a.ndim)
     if a.dtype.kind == "c":
-        raise NotImplementedError(f"\"{name}_all\" not implemented for 'ComplexFloat'")
+        word = {"amax": "max_values_cpu", "amin": "min_values_cpu", "aminmax": "aminmax_cpu"}.get(name, f"{name}_all")
+        raise not_implemented(word, a.dtype)
     if not a.size and (axis is None or 0 in [a.shape[d] for d in axis_tuple(axis, a.ndim)]):
-        _refuse_empty(name, a, axis)
+        _refuse_empty(name, a, None if axis is None else dim)
     return dense(ufunc.reduce(a, axis, None, None, keepdims))
 
 
-def _refuse_empty(name, a, axis):
-    if axis is None:
+def _refuse_empty(name, a, dim):
+    if name == "aminmax":
+        if dim is None:
+            raise RuntimeError(
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+            )
+        raise IndexError(f"aminmax: Expected reduction dim {wrap_dim(dim, a.ndim)} to have non-zero size.")
+    if dim is None:
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
             "'dim' argument."
         )
-    dim = next(d for d in axis_tuple(axis, a.ndim) if a.shape[d] == 0)
-    raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+    empty = next(d for d in (dim if isinstance(dim, (tuple, list)) else (dim,)) if a.shape[d] == 0)
+    raise IndexError(f"{name}(): Expected reduction dim {empty} to have non-zero size.")
 
 
 def _same(x, value):
@@ -207,7 +216,7 @@ def amax(input, /, dim=(), keepdim=False):
     >>> amax(tensor([[1.0, 3.0], [2.0, 0.0]]), dim=1)
     tensor([3., 2.])
     """
-    return _extreme(np.maximum, input, axes_of(dim, input.ndim), keepdim, "amax")
+    return _extreme(np.maximum, input, dim, keepdim, "amax")
 
 
 @primitive(method=True, out=True, jit_min_elements=MANY)
@@ -226,7 +235,7 @@ def amin(input, /, dim=(), keepdim=False):
     >>> amin(tensor([[1.0, 3.0], [2.0, 0.0]]), dim=1)
     tensor([1., 0.])
     """
-    return _extreme(np.minimum, input, axes_of(dim, input.ndim), keepdim, "amin")
+    return _extreme(np.minimum, input, dim, keepdim, "amin")
 
 
 def _amax_rule(g, input, out, dim, keepdim):
@@ -255,10 +264,9 @@ def aminmax(input, /, *, dim=None, keepdim=False):
     min=tensor(1.),
     max=tensor(3.))
     """
-    axes = axes_of(dim, input.ndim)
     return (
-        _extreme(np.minimum, input, axes, keepdim, "aminmax"),
-        _extreme(np.maximum, input, axes, keepdim, "aminmax"),
+        _extreme(np.minimum, input, dim, keepdim, "aminmax"),
+        _extreme(np.maximum, input, dim, keepdim, "aminmax"),
     )
 
 
@@ -352,10 +360,7 @@ def _arg(name, arg, a, dim, keepdim):
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{word}'")
     if dim is None:
         if not a.size:
-            raise IndexError(
-                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
-                "'dim' argument."
-            )
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
         r = arg(a)
         return np.full((1,) * a.ndim, r) if keepdim else r
     d = wrap_dim(dim, a.ndim)

@@ -43,6 +43,8 @@ def _unique_all(input, /, counted):
 
 
 def _check_selected(shape, dim):
+    if not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     empty = shape.count(0)
     if shape[dim] == 0 and empty > 1:
         raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied ")
@@ -54,7 +56,7 @@ def _check_selected(shape, dim):
 def _unique_dim(input, /, dim):
     d = wrap_dim(dim, input.ndim)
     refuse("unique_dim", input.dtype, "c")
-    _check_selected(input.shape, d)
+    _check_selected(input.shape, d if input.ndim else dim)
     if input.shape[d] == 0:
         return input.copy(), np.zeros(0, I64), np.zeros(0, I64)
     if input.dtype.kind in "fV" and np.isnan(_sortable(input)).any():
@@ -87,16 +89,17 @@ def _unique_with_nans(input, d):
 def _unique_runs(input, /, dim):
     refuse("unique", input.dtype, "c")
     if dim is not None:
-        _check_selected(input.shape, wrap_dim(dim, input.ndim))
+        _check_selected(input.shape, wrap_dim(dim, input.ndim) if input.ndim else dim)
     a = input.reshape(-1) if dim is None else np.moveaxis(input, wrap_dim(dim, input.ndim), 0)
     new = np.ones(len(a), bool)
     if len(a) > 1:
         new[1:] = (a[1:] != a[:-1]).reshape(len(a) - 1, -1).any(1)
     starts = np.flatnonzero(new)
-    values = a[new] if dim is None else np.moveaxis(a[new], 0, wrap_dim(dim, input.ndim))
+    values = np.ascontiguousarray(a[new])
+    values = values if dim is None else np.moveaxis(values, 0, wrap_dim(dim, input.ndim))  # torch's order in memory
     inverse = np.cumsum(new) - 1
     counts = np.diff(np.append(starts, len(a)))
-    return np.ascontiguousarray(values), inverse.reshape(input.shape) if dim is None else inverse, counts
+    return values, inverse.reshape(input.shape) if dim is None else inverse, counts
 
 
 def _check_flags(name: str, **flags) -> None:
@@ -193,9 +196,9 @@ def _range(a, low, high, margin):
     if low == high:
         low, high = low - margin, high + margin
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"range of [{low:g}, {high:g}] is not finite")
+        raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
     if low > high:
-        raise RuntimeError("max must be larger than min")
+        raise RuntimeError("torch.histc: max must be larger than min")
     return low, high
 
 

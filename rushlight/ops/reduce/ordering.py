@@ -331,7 +331,6 @@ def kthvalue(input, /, k, dim=-1, keepdim=False):
     >>> kthvalue(tensor([3.0, 1.0, 2.0]), 2).values
     tensor(2.)
     """
-    refuse("kthvalue_cpu", input.dtype, "bc")
     k, d = operator.index(k), wrap_dim(dim, input.ndim)
     if not input.ndim:
         if k != 1:
@@ -341,8 +340,9 @@ def kthvalue(input, /, k, dim=-1, keepdim=False):
         raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
     if not 1 <= k <= input.shape[d]:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
+    refuse("kthvalue_cpu", input.dtype, "bc")
     index = _ranked(input, k - 1, d)
-    index = kth_place(input, k, d) if index is None else index
+    index = kth_place(input, k, d) if index is None and input.size else index
     if index is None:
         return _select_ranked(input, k - 1, d, keepdim)
     return picked(input, np.ascontiguousarray(index), d, keepdim)

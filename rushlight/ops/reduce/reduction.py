@@ -16,7 +16,7 @@ from ...core.dispatch.mode import may_branch_on_data, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.casting import cast
+from ...core.tensor.casting import cast, castable
 from ...core.tensor.size import wrap_dim, wrap_dims
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.building_blocks import (
@@ -214,6 +214,15 @@ def _(g, input_shape, dim, keepdim):
     return sum_gradient(g, input_shape, dim, keepdim)
 
 
+def _dtype_of_out(dtype, out):
+    """The type to compute in: that of `out`. Raises RuntimeError where another was asked for."""
+    if dtype not in (None, out.dtype):
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {dtypes.c_word(dtype)}, but got {dtypes.c_word(out.dtype)} instead"
+        )
+    return out.dtype
+
+
 @composite(method=True)
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
     """The sum over `dim`, or of all elements.
@@ -231,8 +240,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keep
     >>> sum(tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
     tensor([4., 6.])
     """
-    if out is not None and dtype is None and isinstance(out, Tensor):
-        dtype = out.dtype
+    if isinstance(out, Tensor):
+        dtype = _dtype_of_out(dtype, out)
     if axis is not None or keepdims is not None:
         dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
     if dim is None and dtype is None and not keepdim:
@@ -252,7 +261,8 @@ def _nansum(input, /, dim, keepdim, dtype):
 
 @_nansum.vjp
 def _(g, input, dim, keepdim):
-    return spread(g, input.shape, dim, keepdim) * ~input.isnan()
+    g = g if keepdim or not input.ndim else keep_dims(g, dim, input.ndim)
+    return g.expand(input.shape) * ~input.isnan()
 
 
 @composite(method=True, out=True)
@@ -323,6 +333,8 @@ def average(a, axis, keepdims, dtype, shape):
         raise RuntimeError(
             f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. {given}"
         )
+    if a.dtype.kind == "c" and d.kind != "c":
+        a = castable(a, d)  # the real parts: NumPy would warn
     n = a.size if axis is None else count_of(shape, axis)
     if d.itemsize == 2:
         return dense((add_reduce(a, axis, F32, None, keepdims) / F32.type(n)).astype(d))
@@ -383,6 +395,8 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, kee
     >>> mean(tensor([[1.0, 2.0], [3.0, 5.0]]), dim=1)
     tensor([1.5000, 4.0000])
     """
+    if isinstance(out, Tensor) and min(input.dtype.category, out.dtype.category) > 1:
+        dtype = _dtype_of_out(dtype, out)
     if axis is not None or keepdims is not None:
         dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
     if dim is None and dtype is None and not keepdim:
@@ -438,6 +452,8 @@ def _product(a, axis, keepdims, dtype):
         a = _in_lanes(a)
         return dense(multiply_reduce(a, None, a.dtype, None, keepdims))
     d = a.dtype if dtype is None else dtype.numpy
+    if a.dtype.kind == "c" and d.kind != "c":
+        a = castable(a, d)  # the real parts: NumPy would warn
     if d.kind in "biu":
         a = cast(a, d)
         d = d if dtype is not None else I64

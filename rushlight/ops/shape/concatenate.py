@@ -32,6 +32,8 @@ def _cat_slowly(tensors, dim):
     if not all(a.ndim for a in tensors):
         place = next(i for i, a in enumerate(tensors) if not a.ndim)
         raise RuntimeError(f"zero-dimensional tensor (at position {place}) cannot be concatenated")
+    if first.shape == (0,):  # nothing but such: torch looks at no dimension
+        return first.copy()
     d = wrap_dim(dim, first.ndim)
     for i, a in enumerate(arrays):
         if a.ndim != first.ndim:
@@ -107,15 +109,20 @@ def cat(tensors, dim=0, *, axis=None, out=None):
 @primitive(name="stack", public=False, promote="same")
 def _stack(*tensors, dim):
     first = tensors[0].shape
+    d = wrap_dim(dim, len(first) + 1)
     for i, a in enumerate(tensors):
         if a.shape != first:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(a.shape)} at entry {i}"
             )
-    if dim == 0:
-        joined = contiguous_or_channels_last(np.concatenate(tensors), tensors) if first else np.array(tensors)
-        return joined.reshape(len(tensors), *first)
-    place = (slice(None),) * wrap_dim(dim, len(first) + 1) + (None,)
+    if d == 0 and not first:
+        return np.array(tensors).reshape(len(tensors))
+    if d < len(first) and (
+        d == 0 or all(map(is_channels_last, tensors))
+    ):  # joined along `d`, which is then taken in two
+        joined = contiguous_or_channels_last(np.concatenate(tensors, d), tensors)
+        return joined.reshape(*first[:d], len(tensors), *first[d:])
+    place = (slice(None),) * d + (None,)
     return np.asarray(np.concatenate([a[place] for a in tensors], len(place) - 1), order="C")
 
 
@@ -273,17 +280,19 @@ def block_diag(*tensors):
             raise RuntimeError(
                 f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t._array.ndim} dimensions"
             )
+    if not tensors:
+        return constant(np.empty((1, 0), dtypes.get_default_dtype().numpy))
     kind = dtypes.Promotion()
     for t in tensors:
         kind.add_array(t.dtype, t._array.ndim)
     blocks = [atleast_2d(t if t.dtype is kind.result() else t.to(kind.result())) for t in tensors]
-    rows, columns = sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)
+    columns = sum(b.shape[1] for b in blocks)
     out, at = [], 0
     for b in blocks:
         left, right = b.new_zeros(b.shape[0], at), b.new_zeros(b.shape[0], columns - at - b.shape[1])
         out.append(cat([left, b, right], 1))
         at += b.shape[1]
-    return shown_as(cat(out, 0), "BlockDiagBackward0") if rows else blocks[0]
+    return shown_as(cat(out, 0), "BlockDiagBackward0")
 
 
 @composite()

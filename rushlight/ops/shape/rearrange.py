@@ -10,12 +10,12 @@ from ...core.device.backend import on_device_of
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.mode import emit_event, may_branch_on_data, thread
 from ...core.dispatch.op import composite, primitive
+from ...core.tensor.channels_last import dense_rows, in_channels_last, is_channels_last
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import shape_from, wrap_dim, wrap_dims
 from ...core.tensor.tensor import Tensor, constant, wrap
 from ..pointwise.building_blocks import in_order_of
 from ..pointwise.checks import not_implemented
-from .concatenate import contiguous_or_channels_last
 from .view import flatten
 
 
@@ -223,7 +223,11 @@ def flipud(input):
 
 @primitive(name="roll", public=False)
 def _roll(input, /, shifts, dims):
-    return contiguous_or_channels_last(np.roll(input, shifts, dims), (input,))
+    moved = np.roll(input, shifts, dims)
+    in_two = dims is not None and all(
+        input.shape[d] != 1 for d in dims
+    )  # of one element: torch joins it and no element
+    return in_channels_last(moved) if in_two and is_channels_last(input) else dense_rows(moved)
 
 
 @_roll.vjp
@@ -265,9 +269,8 @@ def _rot90(input, /, k, dims):
     k %= 4
     if k == 0:
         return input.copy()
-    if k == 2:
-        return np.flip(input, dims).copy("K")
-    return np.flip(input, dims[1] if k == 1 else dims[0]).copy("K").swapaxes(*dims)  # a copy, then a view, as in torch
+    turned = in_order_of(np.flip(input, dims if k == 2 else dims[1] if k == 1 else dims[0]).copy(), input)
+    return turned if k == 2 else turned.swapaxes(*dims)  # a copy, then a view, as in torch
 
 
 @_rot90.vjp

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import numpy as np
-
 from ...core.dispatch.mode import no_grad, thread
 from ...core.dispatch.op import composite, primitive
+from ...core.tensor.casting import copy_with_gaps
 from ...core.tensor.placeholder import Placeholder
+from ...core.tensor.tensor import wrap
 from .slicing import diagonal, select, slice_
 
 
@@ -17,7 +17,7 @@ def _embedding(name: str, view: Any, part: Any, doc: str) -> None:
     """`name`: the first operand with the second in the place of `view(first, *options)`; part: `view` of raw arrays."""
 
     def replaced(input, src, /, options):
-        out = np.array(input, order="K")
+        out = copy_with_gaps(input)
         part(out, *options)[...] = src
         return out
 
@@ -36,7 +36,7 @@ def _embedding(name: str, view: Any, part: Any, doc: str) -> None:
         is_plain = kind is type(src._array) and not issubclass(kind, Placeholder) and input.dtype is src.dtype
         if is_plain and thread.state.level == 1 and (input._edge is not None or src._edge is not None):
             return operator(input, src, arguments_of(args, kwargs))
-        out = input.clone()
+        out = wrap(copy_with_gaps(input._array)) if is_plain and thread.state.level <= 1 else input.clone()
         view(out, *args, **kwargs).copy_(src)
         return out
 

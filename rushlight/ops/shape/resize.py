@@ -12,6 +12,7 @@ import numpy as np
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import exact, type_name
+from ...core.tensor.casting import cast_like
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import zeros_of
 from ..pointwise.checks import not_implemented
@@ -40,6 +41,9 @@ def _constant_pad(input, /, pad, value):
         shape.append(n + a + b)
         source.append(slice(max(0, -a), n - max(0, -b)))
         target.append(slice(max(0, a), n + a + b - max(0, b)))
+    if not any(p > 0 for p in pad):  # torch copies the part, in its order
+        part = input[tuple(source)]
+        return cast_like(part, part.dtype)
     out = np.full(shape, value, input.dtype, like=input) if value else np.zeros(shape, input.dtype, like=input)
     out[tuple(target)] = input[tuple(source)]
     return out
@@ -322,6 +326,8 @@ def pixel_unshuffle(input, /, downscale_factor):
                 "not "
                 f"divisible by {r}"
             )
+    if not input.size:
+        return input.copy()
     x = input.reshape(prod(lead), c, h // r, r, w // r, r).transpose(0, 1, 3, 5, 2, 4)
     return np.array(x, order="C", like=x).reshape(*lead, c * r * r, h // r, w // r)
 

@@ -30,6 +30,7 @@ from ...core.tensor.size import (
     wrap_dims,
 )
 from ...core.tensor.storage import storage_of, user_line
+from ...core.tensor.strides import new_element_strides, new_strides, strides_of
 from ...core.tensor.tensor import Tensor, alias, type_word
 from ...core.warn import warn_once
 from ..creation.arguments import format_name
@@ -65,7 +66,7 @@ def _(g, input_shape):
 @primitive(name="_unsafe_view", public=False)
 def _unsafe_view(input, /, *shape):
     """The elements, copied where they must be, in another shape: memory of its own."""
-    return np.ascontiguousarray(input, like=input).reshape(infer_size(shape_from(shape), input.size)).copy()
+    return input.reshape(infer_size(shape_from(shape), input.size)).copy(order="K")
 
 
 @_unsafe_view.vjp
@@ -76,10 +77,13 @@ def _(g, input_shape):
 @primitive(name="view.dtype", view=True, public=False, differentiable=False)
 def _view_dtype(input, /, dtype):
     """The same bytes as elements of another type."""
-    new = dtype.numpy
+    new, input = dtype.numpy, new_strides(input)
     if new.itemsize != input.itemsize:
         if not input.ndim:
-            raise RuntimeError(f"self.dim() cannot be 0 to view {input.dtype} as {dtype} (different element sizes)")
+            raise RuntimeError(
+                f"self.dim() cannot be 0 to view {type_word(dtypes.from_numpy(input.dtype))} as {type_word(dtype)} "
+                "(different element sizes)"
+            )
         if input.strides[-1] != input.itemsize and (input.size or input.ndim > 1):
             raise RuntimeError(
                 f"self.stride(-1) must be 1 to view {type_word(dtypes.from_numpy(input.dtype))} as {type_word(dtype)} "
@@ -316,19 +320,19 @@ def _permute_method(self, *args, dims=None):
     return _permute(self, shape_from(args, "permute", "dims") if dims is None else tuple(dims))
 
 
-def _transposed(name: str) -> None:
-    def f(input, dim0, dim1):
-        return transpose(input, dim0, dim1)
-
-    f.__name__, f.__doc__ = (
-        name,
-        like(transpose, name, "The tensor with dimensions `dim0` and `dim1` exchanged: `transpose`."),
-    )
-    composite(method=True)(f)
+def _like_transpose(f):
+    f.__doc__ = like(transpose, f.__name__, "The tensor with two dimensions exchanged: `transpose`.")
+    return composite(method=True)(f)
 
 
-for _alias in ("swapaxes", "swapdims"):
-    _transposed(_alias)
+@_like_transpose
+def swapaxes(input, axis0, axis1):
+    return transpose(input, axis0, axis1)
+
+
+@_like_transpose
+def swapdims(input, dim0, dim1):
+    return transpose(input, dim0, dim1)
 
 
 @composite(method=True, aliases=("moveaxis",))
@@ -646,7 +650,12 @@ def is_contiguous(self, memory_format=None):
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     if name in CHANNELS_LAST:
         order, _ = CHANNELS_LAST[name]
-        return self._array.ndim == len(order) and self._array.transpose(order).flags.c_contiguous
+        if self._array.ndim != len(order):
+            return False
+        if not self._array.size:
+            strides = strides_of(self)
+            return tuple([strides[d] for d in order]) == new_element_strides([self._array.shape[d] for d in order])
+        return self._array.transpose(order).flags.c_contiguous
     return flags_of(self._array).c_contiguous
 
 

@@ -377,7 +377,9 @@ def max_unpool_kernel(input, indices, /, sizes):
 
 
 def _max_unpool_operator(name, node):
-    operator = primitive(name=name, public=False, node=node)(max_unpool_kernel)
+    operator = primitive(name=name, public=False, follows=(0,) if name.endswith("2d") else (), node=node)(
+        max_unpool_kernel
+    )
 
     @operator.vjp("input")
     def _(g, indices, sizes):

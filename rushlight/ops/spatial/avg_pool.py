@@ -12,7 +12,7 @@ import numpy as np
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
-from ...core.tensor.channels_last import in_suggested_format
+from ...core.tensor.channels_last import in_suggested_format, is_channels_last
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.building_blocks import F32, zeros_of
@@ -200,7 +200,8 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     )
     (s,) = (k,) if stride is None or stride in ((), []) else numbers("avg_pool1d", "stride", 3, stride, 1)
     steps = (1, k), (1, s), (0, p)
-    x = input.contiguous().unsqueeze(-2)
+    x = input.unsqueeze(-2)
+    x = x if is_channels_last(x._array) else input.contiguous().unsqueeze(-2)
     return _avg_pool("avg_pool2d", 2, x, *steps, ceil_mode, count_include_pad, None).squeeze(-2)
 
 

@@ -272,7 +272,7 @@ max_pool_2d = _max_pool_operator("max_pool2d", "MaxPool2DWithIndicesBackward0")
 max_pool_3d = _max_pool_operator("max_pool3d", "MaxPool3DWithIndicesBackward0")
 
 
-@primitive(name="pool_indices", public=False, differentiable=False)
+@primitive(name="pool_indices", public=False, differentiable=False, follows=(0,))
 def flat_indices(place, /, sizes, window, stride, padding, dilation):
     """torch's indices: the place of each maximum in the input's n axes, flattened. Shape: (*, n axes) -> (*, n axes)"""
     n = len(window)
@@ -495,7 +495,7 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         raise NotImplementedError(f"\"max_pool1d_impl\" not implemented for '{input.type().split('.')[-1][:-6]}'")
     x = input.unsqueeze(-2)
     if not return_indices and (not input.requires_grad or not thread.state.grad):
-        return max_pool_values(x, *steps).squeeze(-2)
+        return max_pool_values(input.contiguous().unsqueeze(-2), *steps).squeeze(-2)
     y, place = max_pool_2d(x, *steps)
     if not return_indices:
         return y.squeeze(-2)

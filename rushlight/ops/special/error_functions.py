@@ -155,7 +155,7 @@ def _ratio(x, numerator, denominator):
 erf = unary(
     "erf",
     erf_of,
-    lambda g, x: g * (_TWO_OVER_ROOT_PI * (-(x * x)).exp()),
+    lambda g, x: _TWO_OVER_ROOT_PI * (-(x * x)).exp() * g,
     """The error function of each element: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to it.
 
     >>> erf(tensor([0.0, 1.0]))

@@ -1,4 +1,4 @@
-"""Embeddings whose rows are levels of 8 bits, each with a scale and a zero point of its own, both float32.
+"""Embeddings whose rows are levels of 8 or 4 bits, each with a scale and a zero point of its own, both float32.
 
 A row is scale level + bias with bias = -zero_point scale, rounded once; a bag adds its rows in order, rounding once for each.
 """
@@ -13,6 +13,7 @@ from ....core.tensor import dtype as dtypes
 from ....core.tensor.layout import per_channel_affine_float_qparams
 from ....core.tensor.tensor import Tensor, wrap
 from ....ops.quantized.channels import ChannelQuantizedTensor, of_channels, quantize_per_channel
+from ....ops.quantized.tensor import LEVELS
 from ... import modules as nn
 from ...modules.module import Module
 
@@ -20,7 +21,7 @@ __all__ = ["Embedding", "EmbeddingBag", "EmbeddingPackedParams", "PackedEmbeddin
 
 
 class PackedEmbedding:
-    """A weight of levels, quint8 (N, E), as look-ups take it."""
+    """A weight of levels, quint8 or quint4x2 (N, E), as look-ups take it."""
 
     def __init__(self, weight: Any):
         if not isinstance(weight, ChannelQuantizedTensor) or weight.qscheme() is not per_channel_affine_float_qparams:
@@ -30,6 +31,8 @@ class PackedEmbedding:
         self.weight = weight
         self._scales = weight._scales.astype(np.float32)
         self._biases = -weight._zero_points.astype(np.float32) * self._scales
+        if weight.dtype is dtypes.quint4x2:  # torch packs them as 16 bits each
+            self._scales, self._biases = (a.astype(np.float16).astype(np.float32) for a in (self._scales, self._biases))
 
     def unpack(self) -> Any:
         """The weight."""
@@ -92,13 +95,13 @@ class EmbeddingPackedParams(Module):
 
     def __init__(self, num_embeddings: int, embedding_dim: int, dtype: Any = dtypes.quint8) -> None:
         super().__init__()
-        if dtype is not dtypes.quint8:
+        if dtype not in (dtypes.quint8, dtypes.quint4x2):
             raise NotImplementedError(
                 f"Unsupported dtype on quantized embedding! Supports quint8 and quint4x2. Got dtype: {dtype}"
             )
         self.dtype = dtype
         scales, zero_points = np.ones(num_embeddings, np.float32), np.zeros(num_embeddings, np.float32)
-        levels = wrap(np.zeros((num_embeddings, embedding_dim), np.uint8))
+        levels = wrap(np.zeros((num_embeddings, embedding_dim), LEVELS[dtype]))
         self.set_weight(of_channels(levels, dtype, wrap(scales), wrap(zero_points), 0))
 
     def set_weight(self, weight: Any) -> None:
@@ -161,8 +164,8 @@ class Embedding(Module):
         return self._packed_params._weight()
 
     @classmethod
-    def _of(cls, mod: Any) -> Any:
-        return cls(mod.num_embeddings, mod.embedding_dim)
+    def _of(cls, mod: Any, dtype: Any) -> Any:
+        return cls(mod.num_embeddings, mod.embedding_dim, dtype=dtype)
 
     @classmethod
     def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
@@ -178,13 +181,15 @@ class Embedding(Module):
             observer = mod.qconfig.weight()
         if getattr(observer, "qscheme", None) is not per_channel_affine_float_qparams:
             raise AssertionError(f"{name} quantization is only supported with float_qparams_weight_only_qconfig.")
-        if observer.dtype is not dtypes.quint8:
-            raise NotImplementedError(f"nnq.{name} of {observer.dtype} is not implemented, only of torch.quint8")
+        if observer.dtype not in (dtypes.quint8, dtypes.quint4x2):
+            raise AssertionError(
+                f"The only supported dtype for nnq.{name} is torch.quint8 and torch.quint4x2, got {observer.dtype}"
+            )
         observer(mod.weight)
         scales, zero_points = observer.calculate_qparams()
-        made = cls._of(mod)
+        made = cls._of(mod, observer.dtype)
         weight = mod.weight.detach().float()
-        made.set_weight(quantize_per_channel(weight, scales, zero_points.float(), observer.ch_axis, dtypes.quint8))
+        made.set_weight(quantize_per_channel(weight, scales, zero_points.float(), observer.ch_axis, observer.dtype))
         return made
 
     def _get_name(self) -> str:
@@ -226,5 +231,5 @@ class EmbeddingBag(Embedding):
         return packed.sums(indices, offsets, per_sample_weights, self.include_last_offset)
 
     @classmethod
-    def _of(cls, mod: Any) -> Any:
-        return cls(mod.num_embeddings, mod.embedding_dim, include_last_offset=mod.include_last_offset)
+    def _of(cls, mod: Any, dtype: Any) -> Any:
+        return cls(mod.num_embeddings, mod.embedding_dim, dtype=dtype, include_last_offset=mod.include_last_offset)

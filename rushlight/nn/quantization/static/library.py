@@ -63,8 +63,29 @@ def _conv(qx: Any, packed_weight: Any, output_scale: float, output_zero_point: i
     return conv(qx, packed_weight, output_scale, output_zero_point)
 
 
+def _conv_transpose(qx: Any, packed_weight: Any, output_scale: float, output_zero_point: int) -> Any:
+    return conv(qx, packed_weight, output_scale, output_zero_point)
+
+
 def _conv_relu(qx: Any, packed_weight: Any, output_scale: float, output_zero_point: int) -> Any:
     return conv(qx, packed_weight, output_scale, output_zero_point, True)
+
+
+def _of_dimensions(run: Any, n: int) -> Any:
+    """`run`, as a function of its own for `n` dimensions, by which graphs print the operator's name."""
+
+    def named(qx: Any, packed_weight: Any, output_scale: float, output_zero_point: int) -> Any:
+        return run(qx, packed_weight, output_scale, output_zero_point)
+
+    named.__name__ = named.__qualname__ = f"{run.__name__.removesuffix('_relu')}{n}d" + (
+        "_relu" if run.__name__.endswith("_relu") else ""
+    )
+    return named
+
+
+_conv1d, _conv2d, _conv3d = (_of_dimensions(_conv, n) for n in (1, 2, 3))
+_conv1d_relu, _conv2d_relu, _conv3d_relu = (_of_dimensions(_conv_relu, n) for n in (1, 2, 3))
+_conv_transpose1d, _conv_transpose2d, _conv_transpose3d = (_of_dimensions(_conv_transpose, n) for n in (1, 2, 3))
 
 
 def _conv_prepack(
@@ -130,13 +151,15 @@ OPERATORS: dict[str, Any] = {
     "linear_prepack": _linear_prepack,
     "linear_unpack": _unpack,
     "embedding_byte": _embedding,
+    "embedding_4bit": _embedding,
     "embedding_bag_byte": _embedding_bag,
+    "embedding_bag_4bit": _embedding_bag,
     "embedding_bag_prepack": PackedEmbedding,
     "embedding_bag_unpack": _unpack,
-    **{f"conv{n}d": _conv for n in (1, 2, 3)},
-    **{f"conv{n}d_relu": _conv_relu for n in (1, 2, 3)},
+    **{f"conv{n}d": f for n, f in enumerate((_conv1d, _conv2d, _conv3d), 1)},
+    **{f"conv{n}d_relu": f for n, f in enumerate((_conv1d_relu, _conv2d_relu, _conv3d_relu), 1)},
     **{f"conv{n}d_prepack": partial(_conv_prepack, dims=n) for n in (1, 2, 3)},
-    **{f"conv_transpose{n}d": _conv for n in (1, 2, 3)},
+    **{f"conv_transpose{n}d": f for n, f in enumerate((_conv_transpose1d, _conv_transpose2d, _conv_transpose3d), 1)},
     **{f"conv_transpose{n}d_prepack": partial(_transposed_prepack, dims=n) for n in (1, 2, 3)},
     **{f"conv{kind}{n}d_unpack": _unpack if n > 1 else _unpack_1d for n in (1, 2, 3) for kind in ("", "_transpose")},
 }  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
+from ....core import own_code
 from ....core.device.devices import device
 from ....core.tensor.dtype import dtype
 from ....core.tensor.layout import layout, memory_format
@@ -129,17 +130,31 @@ class Parts:
         self.values = values
 
 
-def source_of(f: Any) -> Source:
-    """The source of a Python function. Raises RuntimeError where Python cannot find it."""
+def check_source(f: Any) -> None:
+    """Raise torch's error for a function that has no source, or none of its own: a lambda."""
     f = inspect.unwrap(f)
-    f = f.__func__ if isinstance(f, MethodType) else f
+    if not isinstance(f, FunctionType) or f.__code__.co_filename.startswith(own_code.FILES):
+        return
+    _, first = _lines_of(f)
+    if f.__name__ == "<lambda>":
+        raise RuntimeError(f"Expected a single top-level function: {f.__code__.co_filename}:{first}")
+
+
+def _lines_of(f: Any) -> tuple[list[str], int]:
     try:
-        lines, first = inspect.getsourcelines(f)
+        return inspect.getsourcelines(f)
     except (OSError, TypeError) as error:
         raise OSError(
             f"Can't get source for {f}. TorchScript requires source access in order to carry out compilation, make sure "
             f"original .py files are available. ({error})"
         ) from None
+
+
+def source_of(f: Any) -> Source:
+    """The source of a Python function. Raises RuntimeError where Python cannot find it."""
+    f = inspect.unwrap(f)
+    f = f.__func__ if isinstance(f, MethodType) else f
+    lines, first = _lines_of(f)
     text = "".join(lines)
     tree = ast.parse(textwrap.dedent(text)).body[0]
     if not isinstance(tree, ast.FunctionDef):

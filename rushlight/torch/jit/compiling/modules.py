@@ -27,6 +27,7 @@ from ..ir.printing import GraphView
 from ..programs import Program, RecursiveScriptModule, ScriptFunction
 from ..recording.tracer import current
 from ..scripting import ScriptModule
+from .known import check_source
 from .programs import Programs
 
 __all__ = ["ScriptedFunction", "ScriptedModule", "script", "scripted_module"]
@@ -222,6 +223,7 @@ def scripted_module(module: Module, names: ClassNames, made: dict[int, Any] | No
     made = {} if made is None else made
     if id(module) in made:
         return made[id(module)]
+    check_source(type(module).forward)
     result = made[id(module)] = object.__new__(_scripted_class(type(module)))
     state = result.__dict__
     state.update(module.__dict__)
@@ -243,13 +245,14 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
     What it gives has `.graph`, `.code` and `.save`, for which the source is compiled: they raise NotImplementedError, with
     the line, for what has no graph here (break, return inside a loop, user-defined classes, ...).
 
-    Raises RuntimeError for what torch cannot script either.
+    Raises RuntimeError for what torch cannot script either, and OSError where a function's source cannot be read.
     """
     if isinstance(obj, ScriptModule):
         return obj
     if isinstance(obj, Module):
         return scripted_module(obj, ClassNames())
     if isinstance(obj, FunctionType):
+        check_source(obj)
         return ScriptedFunction(obj)
     if isinstance(obj, (list, dict)):
         return ScriptList(obj) if isinstance(obj, list) else ScriptDict(obj)
