@@ -132,7 +132,7 @@ class Reducer:
         self.next = 0  # the bucket whose sum begins next: the same order in every process
         self.unused: set[int] | None = None
         self.looks_for_unused = False  # find_unused_parameters or static_graph
-        self.used: set[int] = set()  # with that: what has had a gradient since the last averages, within no_sync() as well
+        self.used: set[int] = set()  # then: what has had a gradient since the last averages, also in no_sync()
         self.skipped: set[int] = set()  # what the forward pass used, and the backward pass that was averaged did not
         self.waits_for_end = False  # static_graph: a gradient may be added to until the whole backward pass is over
         self.ending = False  # whether the backward pass whose averages have been made still runs
