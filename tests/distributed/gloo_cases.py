@@ -32,6 +32,8 @@ def functional(torch):
     def leaf(*shape):
         return _leaf(torch, rank, *shape)
 
+    mesh, grid = dist.init_device_mesh("cpu", (n,)), dist.init_device_mesh("cpu", (1, n))
+
     def empty(size):
         return torch.empty(size)
 
@@ -53,6 +55,11 @@ def functional(torch):
         "scattered rows": (lambda x: fc.reduce_scatter_single(x, "sum", 0, world) * 1, leaf(2 * n, 2)),
         "scattered columns": (lambda x: fc.reduce_scatter_single(x, "sum", 1, world) * 1, leaf(2, 2 * n)),
         "exchanged": (lambda x: fc.all_to_all_single(x, None, None, world) * 1, leaf(2 * n)),
+        "of a mesh": (
+            lambda x: fc.all_reduce(x, "sum", mesh) + fc.all_gather_single(x, 0, (grid, 1)).sum(0),
+            leaf(2, 2),
+        ),
+        "passed on": (lambda x: fc.permute_tensor(x.detach(), [*range(1, n), 0], world) * x, leaf(3)),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)

@@ -34,6 +34,7 @@ _ELEMENTWISE = frozenset(
         "addcdiv",
         "addcmul",
         "alias",
+        "bitwise_not",
         "ceil",
         "clamp",
         "clamp_max",
@@ -293,7 +294,7 @@ def _settled(t: DTensor) -> DTensor:
             all_reduce(total, ReduceOp.SUM, group)
             total = total.pow_(1 / p)
     else:
-        all_reduce(total, ReduceOp.SUM, group)
+        all_reduce(total, getattr(ReduceOp, placement.reduce_op.upper()), group)
     settled = DTensor._make(total, t.device_mesh, Replicate(), t.shape)
     t.placements, t._local_tensor = settled.placements, settled._local_tensor
     return t
@@ -342,6 +343,16 @@ def _sum(func: Any, x: DTensor, *args: Any, **kwargs: Any) -> DTensor:
     )
 
 
+def _all_or_any(func: Any, x: DTensor, *args: Any, **kwargs: Any) -> DTensor:
+    name = func.overloadpacket.__name__
+    if args or kwargs:
+        raise NotImplementedError(f"{name}() of DTensors is implemented of all elements alone")
+    local, placement = _settled(x)._local_tensor, x.placements[0]
+    if isinstance(placement, Shard):
+        placement = Partial("min" if name == "all" else "max")
+    return DTensor._make(func(local), x.device_mesh, placement, ())
+
+
 def _item(func: Any, x: DTensor) -> Any:
     if x.numel() != 1:
         raise RuntimeError(f"a Tensor with {x.numel()} elements cannot be converted to Scalar")
@@ -354,6 +365,8 @@ _REDUCTIONS: dict[str, Any] = {
     "linalg_vector_norm": _norm,
     "norm": _norm_of_scalar_order,
     "stack": _stack,
+    "all": _all_or_any,
+    "any": _all_or_any,
     "sum": _sum,
     "_local_scalar_dense": _item,
 }
