@@ -227,6 +227,33 @@ def written(rank, size):
     return str(error.value), is_sharded, net[1].weight.grad is not None
 
 
+def updated_by_hooks(rank, size):
+    """The parameters after steps of optimizers that post-accumulate hooks call, and after plain steps; the hooks' calls."""
+    found, calls = [], []
+    for by_hooks in (True, False):
+        net = cases.shard(torch, "plain")
+        optimizers = {p: torch.optim.SGD([p], lr=0.1) for p in net.parameters()}
+
+        def update(p, optimizers=optimizers):
+            calls.append(type(p.grad).__name__)
+            optimizers[p].step()
+            optimizers[p].zero_grad()
+
+        for p in net.parameters() if by_hooks else ():
+            p.register_post_accumulate_grad_hook(update)
+        x, y = cases.batch(torch, "plain", rank, size)
+        for _ in range(3):
+            for accumulates in (True, False):
+                net.set_requires_gradient_sync(not accumulates)
+                cases.loss_of(torch, net, x, y).backward()
+            for optimizer in optimizers.values() if not by_hooks else ():
+                optimizer.step()
+                optimizer.zero_grad()
+        net.reshard()
+        found.append([p.full_tensor().tolist() for p in net.parameters()])
+    return found, calls == ["DTensor"] * (3 * len(optimizers))
+
+
 def scaled(rank, size):
     """Scales, and whether a step changed the parameters, where one process's gradients are infinite in the second step."""
     net = cases.shard(torch, "plain")
@@ -314,7 +341,19 @@ def _bits(net, optimizer):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    functions = [losses, surface, refused, unused, switched, written, compiled, tensors, scaled, checkpointed]
+    functions = [
+        losses,
+        surface,
+        refused,
+        unused,
+        switched,
+        written,
+        compiled,
+        tensors,
+        scaled,
+        updated_by_hooks,
+        checkpointed,
+    ]
     folder = tmp_path_factory.mktemp("sharded")
     os.environ["SHARDED_TEST_FOLDER"] = str(folder / "saved")
     found = results_of(functions, 2, folder)
@@ -409,6 +448,12 @@ def test_tensors_of_parts(results):
         assert found.pop("norms") == pytest.approx(norms) and found.pop("sum") == 91.0
         assert found.pop("all and any") == [False, True, True, False]
         assert all(found.values()), found
+
+
+def test_post_accumulate_hooks_of_parts(results):
+    for rank in range(2):
+        (by_hooks, plain), called = results[rank]["updated_by_hooks"]
+        assert by_hooks == plain and called
 
 
 def test_all_skip_a_step_whose_gradients_are_infinite_in_one(results):
