@@ -1,8 +1,8 @@
 """A tensor that is spread over the processes of a mesh of one dimension: what `fully_shard` gives as parameters.
 
 Its shape is that of the whole; this process has a part, cut along dimension 0 as by `chunk`, or all of it. Operators
-that work element by element (optimizers are made of these) run on the parts. Sums and norms of all elements are added
-up over the processes. Every other operator raises NotImplementedError: `full_tensor()` gives the whole for it.
+that work element by element (optimizers are made of these) run on the parts. Sums and norms of all elements, `all()`
+and `any()` are reduced over the processes. Every other operator raises NotImplementedError: `full_tensor()` gives the whole for it.
 """
 
 from __future__ import annotations
