@@ -2,7 +2,7 @@
 
 Results are there when a function returns; `wait_tensor` is for programs that were written for torch, where they may not be.
 
-group: a process group, its name, or the ranks of an existing one.
+group: a process group, its name, the ranks of an existing one, a mesh of one dimension, or (mesh, number of a dimension).
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from ..autograd.function import Function
 from ..core.tensor.tensor import Tensor
 from ..ops import cat
 from . import collectives as c
+from .device_mesh import DeviceMesh
 from .nn import functional
 from .nn.functional import _AllGatherBase, _AllToAllSingle
 from .process_group import ProcessGroup
 from .reduce_op import RedOpType, ReduceOp
-from .world import existing_group, get_world_size
+from .world import existing_group, get_rank, get_world_size
 
 __all__ = [
     "all_gather_into_tensor_coalesced", "all_gather_single", "all_gather_single_autograd", "all_gather_single_coalesced",
     "all_gather_tensor", "all_gather_tensor_autograd", "all_reduce", "all_reduce_coalesced", "all_to_all_single",
-    "all_to_all_single_autograd", "broadcast", "reduce_scatter_single", "reduce_scatter_single_autograd",
+    "all_to_all_single_autograd", "broadcast", "permute_tensor", "reduce_scatter_single", "reduce_scatter_single_autograd",
     "reduce_scatter_single_coalesced", "reduce_scatter_tensor", "reduce_scatter_tensor_autograd",
     "reduce_scatter_tensor_coalesced", "wait_tensor",
 ]  # fmt: skip
@@ -37,6 +38,18 @@ def _op(name: str) -> RedOpType:
     return kinds[name.lower()]
 
 
+def _group(group: Any, tag: str) -> ProcessGroup:
+    if isinstance(group, DeviceMesh):
+        if group.ndim != 1:
+            raise AssertionError("Only 1D mesh is supported, pass in (DeviceMesh, int) together if mesh > 1D")
+        return group.get_group(0)
+    if isinstance(group, tuple):
+        if len(group) != 2 or not isinstance(group[0], DeviceMesh) or not isinstance(group[1], int):
+            raise ValueError(f"Invalid tuple for group must be (DeviceMesh, int). Instead got {group}")
+        return group[0].get_group(group[1])
+    return existing_group(group, tag)
+
+
 def wait_tensor(tensor: Tensor) -> Tensor:
     """The tensor, which is there already."""
     return tensor
@@ -45,18 +58,18 @@ def wait_tensor(tensor: Tensor) -> Tensor:
 def broadcast(self: Tensor, src: int, group: Any, tag: str = "") -> Tensor:
     """The tensor of process `src`, everywhere. It has no gradient."""
     result = self.detach().clone()
-    c.broadcast(result, src, existing_group(group, tag))
+    c.broadcast(result, src, _group(group, tag))
     return result
 
 
 def all_reduce(self: Tensor, reduceOp: str, group: Any, tag: str = "") -> Tensor:
     """The reduction over all processes ("sum", "avg", "product", "min", "max", ...). The gradient of "sum" alone is known."""
-    return _AllReduce.apply(_op(reduceOp), existing_group(group, tag), self)
+    return _AllReduce.apply(_op(reduceOp), _group(group, tag), self)
 
 
 def all_gather_single(self: Tensor, gather_dim: int, group: Any, tag: str = "") -> Tensor:
     """The tensors of all processes, one after the other along a dimension."""
-    pg = existing_group(group, tag)
+    pg = _group(group, tag)
     n = get_world_size(pg)
     whole = self if self.dim() else self.reshape(1)
     result = _AllGatherBase.apply(whole.new_empty((n * whole.shape[0], *whole.shape[1:])), whole, pg)
@@ -65,7 +78,7 @@ def all_gather_single(self: Tensor, gather_dim: int, group: Any, tag: str = "") 
 
 def reduce_scatter_single(self: Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> Tensor:
     """This process's part, along a dimension, of the reduction over all processes. The gradient of "sum" alone is known."""
-    pg = existing_group(group, tag)
+    pg = _group(group, tag)
     n = get_world_size(pg)
     if self.shape[scatter_dim] % n:
         raise AssertionError(f"input dimension 0 ({self.shape[0]} must be a multiple of group_size {n})")
@@ -77,7 +90,7 @@ def all_to_all_single(
     self: Tensor, output_split_sizes: list[int] | None, input_split_sizes: list[int] | None, group: Any, tag: str = ""
 ) -> Tensor:
     """The parts, along the first dimension, that all processes have for this one."""
-    pg = existing_group(group, tag)
+    pg = _group(group, tag)
     if (output_split_sizes is None) != (input_split_sizes is None):
         raise AssertionError(
             "output_split_sizes and input_split_sizes must either be specified together or both set to None"
@@ -85,6 +98,19 @@ def all_to_all_single(
     rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
     output = self.new_empty((rows, *self.shape[1:]))
     return _AllToAllSingle.apply(pg, output, output_split_sizes, input_split_sizes, self)
+
+
+def permute_tensor(self: Tensor, src_dst: list[int], group: Any, tag: str = "") -> Tensor:
+    """The tensor, of one dimension, of the process that sends it here: process m sends its own to process src_dst[m]."""
+    pg = _group(group, tag)
+    rank, nothing = get_rank(pg), [0] * get_world_size(pg)
+    sent, received = nothing.copy(), nothing.copy()
+    for source, to in enumerate(src_dst):
+        if source == rank:
+            sent[to] = self.numel()
+        if to == rank:
+            received[source] = self.numel()
+    return all_to_all_single(self, received, sent, pg)
 
 
 all_gather_single_autograd = all_gather_single

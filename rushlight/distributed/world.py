@@ -226,6 +226,8 @@ def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
     """The rank in the world of a rank in a group."""
+    if group is group_of(None):
+        return group_rank
     ranks = group_of(group).ranks
     if not 0 <= group_rank < len(ranks):
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")

@@ -16,8 +16,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from ..core.dispatch.extension_points import training_observer
-from ..core.tensor.layout import strided
 from ..core.tensor.node import Leaf
+from ..core.tensor.placeholder import Placeholder
 from ..core.tensor.storage import storage_of
 from ..core.tensor.tensor import Tensor
 from .idle import idle_for
@@ -92,7 +92,7 @@ class Hints:
             for seen in self.seen.values():
                 tensor = None if seen.sample is None else seen.sample()
                 grad = None if tensor is None else tensor._grad
-                if grad is None or grad.layout is not strided or not grad._array.any():
+                if grad is None or isinstance(grad._array, Placeholder) or not grad._array.any():
                     seen.added = False
                 elif seen.mark[1] is not None and mark_of(grad) == seen.mark:
                     seen.added = True

@@ -22,6 +22,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import shared_memory
+
 ROOT = Path(__file__).parents[2]
 WORKER = Path(__file__).with_name("fault_worker.py")
 RANKS = 3
@@ -83,7 +85,7 @@ def free_port() -> int:
 class Job:
     """The processes of one start of the worker, which carry a mark in their environment."""
 
-    def __init__(self, fault: str, moment: str, start: str, transport: str, folder: Path):
+    def __init__(self, fault: str, moment: str, start: str, transport: str, folder: Path, ranks: int):
         self.mark = f"{os.getpid()}-{folder.name}"
         environment = {
             k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "MASTER_PORT", "RUSHLIGHT_JIT")
@@ -94,16 +96,16 @@ class Job:
         worker = [sys.executable, str(WORKER), fault, moment, str(folder)]
         self.processes = []
         if start == "env":
-            environment |= {"WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-            for rank in range(RANKS):
+            environment |= {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+            for rank in range(ranks):
                 self.begin(worker, {**environment, "RANK": str(rank)})
             return
         worker = ["sh", "-c", 'export FAULT_LAUNCHER=$1; shift; exec "$@"', "sh", "LAUNCHER", *worker]
         if start == "mpiexec":
-            command = [str(mpiexec()), "-n", str(RANKS)]
+            command = [str(mpiexec()), "-n", str(ranks)]
         else:
             command = [sys.executable, "-m", "rushlight.distributed.run", "--standalone", "--no-python"]
-            command += ["--nproc-per-node", str(RANKS), "--max-restarts", "1" if start == "restarts" else "0"]
+            command += ["--nproc-per-node", str(ranks), "--max-restarts", "1" if start == "restarts" else "0"]
         # the launcher's own number, which `exec` keeps
         script = 'for a; do shift; [ "$a" = LAUNCHER ] && a=$$; set -- "$@" "$a"; done; exec "$@"'
         self.begin(["sh", "-c", script, "sh", *command, *worker], environment)
@@ -143,26 +145,23 @@ class Job:
         self.output.close()
 
 
-def losses(folder: Path) -> dict[str, dict[str, str]]:
+def losses(folder: Path, ranks: int) -> dict[str, dict[str, str]]:
     """{rank: {step: loss}}; of a step that was made twice, the last one."""
     found = {}
-    for rank in range(RANKS):
+    for rank in range(ranks):
         path = folder / f"losses-{rank}"
         lines = path.read_text().splitlines() if path.exists() else []
         found[str(rank)] = dict(line.split() for line in lines)
     return found
 
 
-def shared_memory() -> set[str]:
-    """Names of shared memory that a job could leave."""
-    return {name for name in os.listdir("/dev/shm") if name.startswith(("mpich", "rushlight"))}
-
-
-def run(fault: str, moment: str, start: str, transport: str, expected: dict | None = None) -> tuple[list[str], str]:
+def run(
+    fault: str, moment: str, start: str, transport: str, expected: dict | None = None, ranks: int = RANKS
+) -> tuple[list[str], str]:
     """One job: (what does not hold, the times)."""
-    before = shared_memory()
+    before = shared_memory.names()
     folder = Path(tempfile.mkdtemp(prefix="rushlight-fault-"))
-    job = Job(fault, moment, start, transport, folder)
+    job = Job(fault, moment, start, transport, folder, ranks)
     try:
         ended = job.wait(LIMIT_S)
         end = time.monotonic()
@@ -170,12 +169,12 @@ def run(fault: str, moment: str, start: str, transport: str, expected: dict | No
     finally:
         job.end()
     try:
-        return _judged(fault, moment, start, folder, end if ended else None, left, before, expected)
+        return _judged(fault, moment, start, folder, end if ended else None, left, before, expected, ranks)
     finally:
         shutil.rmtree(folder)
 
 
-def _judged(fault, moment, start, folder, end, left, before, expected) -> tuple[list[str], str]:
+def _judged(fault, moment, start, folder, end, left, before, expected, ranks) -> tuple[list[str], str]:
     wrong = []
     if not (folder / "fault").exists():
         return ["the fault was not made: " + (folder / "output").read_text()[-800:]], ""
@@ -183,7 +182,7 @@ def _judged(fault, moment, start, folder, end, left, before, expected) -> tuple[
     waits = TIMEOUT_S if fault in ("loop", "deadlock") else 0.0
     victim = 0 if fault == "rank 0" else 1
     slowest = 0.0
-    for rank in range(RANKS):
+    for rank in range(ranks):
         path = folder / f"error-{rank}-1"
         if rank == victim or fault == "launcher":
             continue
@@ -203,26 +202,26 @@ def _judged(fault, moment, start, folder, end, left, before, expected) -> tuple[
         wrong.append(f"after {LIMIT_S:g} s there are {left}")
     elif start != "restarts" and end - begun > END_S + waits:
         wrong.append(f"the job ended after {end - begun:.1f} s")
-    stays = shared_memory() - before
+    stays = shared_memory.left_since(before)
     if stays:
         wrong.append(f"shared memory stays: {stays}")
         for name in stays:
             os.unlink(f"/dev/shm/{name}")
-    if start == "restarts" and losses(folder) != expected:
-        wrong.append(f"the losses differ: {losses(folder)}")
+    if start == "restarts" and losses(folder, ranks) != expected:
+        wrong.append(f"the losses differ: {losses(folder, ranks)}")
     times = f"raise {slowest:4.1f} s, end {end - begun:4.1f} s" if end else ""
     if wrong:
         wrong.append("output: " + (folder / "output").read_text()[-1500:])
     return wrong, times
 
 
-def unbroken(transport: str) -> dict[str, dict[str, str]]:
+def unbroken(transport: str, ranks: int = RANKS) -> dict[str, dict[str, str]]:
     """The losses of a job without a fault."""
     folder = Path(tempfile.mkdtemp(prefix="rushlight-fault-"))
-    job = Job("none", "none", "torchrun", transport, folder)
+    job = Job("none", "none", "torchrun", transport, folder, ranks)
     try:
         assert job.wait(LIMIT_S), "a job without a fault does not end"
-        found = losses(folder)
+        found = losses(folder, ranks)
         assert all(len(each) == 6 for each in found.values()), (folder / "output").read_text()
         return found
     finally:

@@ -32,6 +32,8 @@ def functional(torch):
     def leaf(*shape):
         return _leaf(torch, rank, *shape)
 
+    mesh, grid = dist.init_device_mesh("cpu", (n,)), dist.init_device_mesh("cpu", (1, n))
+
     def empty(size):
         return torch.empty(size)
 
@@ -53,6 +55,11 @@ def functional(torch):
         "scattered rows": (lambda x: fc.reduce_scatter_single(x, "sum", 0, world) * 1, leaf(2 * n, 2)),
         "scattered columns": (lambda x: fc.reduce_scatter_single(x, "sum", 1, world) * 1, leaf(2, 2 * n)),
         "exchanged": (lambda x: fc.all_to_all_single(x, None, None, world) * 1, leaf(2 * n)),
+        "of a mesh": (
+            lambda x: fc.all_reduce(x, "sum", mesh) + fc.all_gather_single(x, 0, (grid, 1)).sum(0),
+            leaf(2, 2),
+        ),
+        "passed on": (lambda x: fc.permute_tensor(x.detach(), [*range(1, n), 0], world) * x, leaf(3)),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
@@ -219,6 +226,42 @@ def unused(torch):
     return [None if p.grad is None else p.detach().sum().item() for p in model.parameters()]
 
 
+def partly_used(torch):
+    """Parameters used within no_sync() only, by one process; outputs that are not part of the loss in one process or in all."""
+    rank, found = torch.distributed.get_rank(), []
+
+    def note(model):
+        found.append([None if p.grad is None else p.grad.tolist() for p in model.parameters()])
+        model.zero_grad()
+
+    for views in (False, True):
+        module = _Branches(torch, 0)
+        model = torch.nn.parallel.DistributedDataParallel(
+            module, find_unused_parameters=True, gradient_as_bucket_view=views
+        )
+        x, y = _batch(torch, rank, 4)
+        for _ in range(2):
+            with model.no_sync():
+                ((model(x, min(rank, 1)) - y) ** 2).sum().backward()
+            ((model(x, 1) - y) ** 2).sum().backward()
+            note(model)
+        module.forward = lambda x, module=module: [module.first(x), {"second": module.second(x)}]
+        for step in range(4):
+            first, others = model(x)
+            loss = (first**2).sum()
+            if rank == step:  # in the last step no process
+                loss = loss + (others["second"] ** 3).sum()
+            loss.backward()
+            note(model)
+    first, others = model(x)
+    first.sum().backward()
+    try:
+        others["second"].sum().backward()
+    except RuntimeError:
+        found.append("the second backward pass raises")
+    return found
+
+
 def joined(torch):
     """Unequal numbers of batches, with both divisors."""
     rank, found = torch.distributed.get_rank(), []
@@ -310,5 +353,5 @@ def zero(torch):
 
 
 CASES = [
-    functional, coalesced, bucket_views, static_graph, reentrant, unused, joined, joined_early, power_sgd, local_sgd, zero,
+    functional, coalesced, bucket_views, static_graph, reentrant, unused, partly_used, joined, joined_early, power_sgd, local_sgd, zero,
 ]  # fmt: skip

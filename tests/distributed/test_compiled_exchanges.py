@@ -3,13 +3,11 @@
 import hashlib
 import os
 import signal
-import subprocess
-import sys
 import warnings
 from datetime import timedelta
 
 import pytest
-from several import results_of
+from several import results_of, started
 
 import rushlight as torch
 import rushlight.distributed as dist
@@ -473,8 +471,8 @@ def test_modules_within_the_wrapper(results):
 # ---------------------------------------------------------------------------------------------- a process that dies
 
 
-def _until_death(rank, meet):
-    dist.init_process_group("gloo", meet, timedelta(seconds=60), world_size=2, rank=rank)
+def _until_death(rank, folder):
+    dist.init_process_group("gloo", f"file://{folder}/meet", timedelta(seconds=60), world_size=2, rank=rank)
     model = DistributedDataParallel(network())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
 
@@ -490,27 +488,15 @@ def _until_death(rank, meet):
         try:
             step(x)
         except dist.DistBackendError as error:
-            print(programs(step), i, error, flush=True)
+            with open(f"{folder}/said", "w") as file:
+                file.write(f"{programs(step)} {i} {error}")
             os._exit(7)
 
 
 def test_death_of_a_process(tmp_path):
-    command = [sys.executable, __file__]
-    meet = f"file://{tmp_path}/meet"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
-    jobs = [
-        subprocess.Popen([*command, str(rank), meet], stdout=out, text=True, env=environment)
-        for rank, out in enumerate((subprocess.PIPE, subprocess.DEVNULL))
-    ]
-    try:
-        said, _ = jobs[0].communicate(timeout=100)
-    finally:
-        for job in jobs:
-            job.kill()
-            job.wait()
-    assert jobs[0].returncode == 7
+    processes = started(_until_death, (str(tmp_path),), 2).processes
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [7, -signal.SIGKILL]
+    said = (tmp_path / "said").read_text()
     assert said.startswith("1 12 ") and "process 1" in said
-
-
-if __name__ == "__main__":
-    _until_death(int(sys.argv[1]), sys.argv[2])

@@ -23,22 +23,22 @@ import fault_matrix
 sys.path.pop(0)
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 CASES = [
-    ("kill", "checkpoint", "env"),
-    ("rank 0", "init", "env"),
-    ("launcher", "barrier", "torchrun"),
-    ("exit 0", "forward", "mpiexec"),
-    ("kill", "bucket", "restarts"),
-    ("memory", "forward", "env"),
+    ("kill", "checkpoint", "env", 3),
+    ("rank 0", "init", "env", 3),
+    ("launcher", "barrier", "torchrun", 2),
+    ("exit 0", "forward", "mpiexec", 2),
+    ("kill", "bucket", "restarts", 2),
+    ("memory", "forward", "env", 2),
 ]
 
 
-@pytest.mark.parametrize("fault, moment, start", CASES)
-def test_the_promise_holds(fault, moment, start):
+@pytest.mark.parametrize("fault, moment, start, ranks", CASES)
+def test_the_promise_holds(fault, moment, start, ranks):
     transport = "MPI" if dist.is_mpi_available() else "TCP"
     if start == "mpiexec" and (transport == "TCP" or fault_matrix.mpiexec() is None):
         pytest.skip("needs mpiexec of the mpich wheel")
-    expected = fault_matrix.unbroken(transport) if start == "restarts" else None
-    wrong, _ = fault_matrix.run(fault, moment, start, transport, expected)
+    expected = fault_matrix.unbroken(transport, ranks) if start == "restarts" else None
+    wrong, _ = fault_matrix.run(fault, moment, start, transport, expected, ranks)
     assert not wrong, "\n".join(wrong)
 
 

@@ -141,6 +141,7 @@ def tensors(rank, size):
         "grads": torch.equal(grad.full_tensor(), 2 * whole) and torch.equal(w.grad.full_tensor(), 2 * whole),
         "norms": [t.norm(p).item() for p in (1, 2, 3, float("inf"))],
         "sum": t.sum().item(),
+        "all and any": [bool(f) for f in ((t < 13).all(), (t < 14).all(), (t > 12).any(), (~(t < 14)).any())],
         "elements": torch.equal(((t + 1) * t / 2).full_tensor(), (whole + 1) * whole / 2),
         "state": torch.equal(torch.zeros_like(t).add_(t, alpha=2).full_tensor(), 2 * whole),
     }
@@ -226,6 +227,52 @@ def written(rank, size):
     return str(error.value), is_sharded, net[1].weight.grad is not None
 
 
+def updated_by_hooks(rank, size):
+    """The parameters after steps of optimizers that post-accumulate hooks call, and after plain steps; the hooks' calls."""
+    found, calls = [], []
+    for by_hooks in (True, False):
+        net = cases.shard(torch, "plain")
+        optimizers = {p: torch.optim.SGD([p], lr=0.1) for p in net.parameters()}
+
+        def update(p, optimizers=optimizers):
+            calls.append(type(p.grad).__name__)
+            optimizers[p].step()
+            optimizers[p].zero_grad()
+
+        for p in net.parameters() if by_hooks else ():
+            p.register_post_accumulate_grad_hook(update)
+        x, y = cases.batch(torch, "plain", rank, size)
+        for _ in range(3):
+            for accumulates in (True, False):
+                net.set_requires_gradient_sync(not accumulates)
+                cases.loss_of(torch, net, x, y).backward()
+            for optimizer in optimizers.values() if not by_hooks else ():
+                optimizer.step()
+                optimizer.zero_grad()
+        net.reshard()
+        found.append([p.full_tensor().tolist() for p in net.parameters()])
+    return found, calls
+
+
+def scaled(rank, size):
+    """Scales, and whether a step changed the parameters, where one process's gradients are infinite in the second step."""
+    net = cases.shard(torch, "plain")
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    x, y = cases.batch(torch, "plain", rank, size)
+    scaler, found = torch.amp.GradScaler("cpu", init_scale=1024.0), []
+    for step in range(3):
+        before = [p.to_local().clone() for p in net.parameters()]
+        optimizer.zero_grad()
+        loss = cases.loss_of(torch, net, x, y)
+        scaler.scale(loss * (float("inf") if step == rank == 1 else 1.0)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        net.reshard()
+        same = [torch.equal(b, p.to_local()) for b, p in zip(before, net.parameters()) if b.numel()]
+        found.append((scaler.get_scale(), all(same)))
+    return found
+
+
 def checkpointed(rank, size):
     """What a checkpoint of two processes gives back in two."""
     net, optimizer = _trained(rank, size)
@@ -294,7 +341,19 @@ def _bits(net, optimizer):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    functions = [losses, surface, refused, unused, switched, written, compiled, tensors, checkpointed]
+    functions = [
+        losses,
+        surface,
+        refused,
+        unused,
+        switched,
+        written,
+        compiled,
+        tensors,
+        scaled,
+        updated_by_hooks,
+        checkpointed,
+    ]
     folder = tmp_path_factory.mktemp("sharded")
     os.environ["SHARDED_TEST_FOLDER"] = str(folder / "saved")
     found = results_of(functions, 2, folder)
@@ -387,7 +446,19 @@ def test_tensors_of_parts(results):
     for rank in range(2):
         found = results[rank]["tensors"]
         assert found.pop("norms") == pytest.approx(norms) and found.pop("sum") == 91.0
+        assert found.pop("all and any") == [False, True, True, False]
         assert all(found.values()), found
+
+
+def test_post_accumulate_hooks_of_parts(results):
+    for rank in range(2):
+        (by_hooks, plain), called = results[rank]["updated_by_hooks"]
+        assert by_hooks == plain and called == ["DTensor"] * 48  # 16 parameters are used
+
+
+def test_all_skip_a_step_whose_gradients_are_infinite_in_one(results):
+    for rank in range(2):
+        assert results[rank]["scaled"] == [(1024.0, False), (512.0, True), (512.0, False)]
 
 
 def test_checkpoints_at_another_number_of_processes(results):

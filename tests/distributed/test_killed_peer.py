@@ -4,7 +4,8 @@ import os
 import signal
 import socket
 
-from rushlight.multiprocessing import start_processes
+import shared_memory
+from several import started
 
 import rushlight as torch
 import rushlight.distributed as dist
@@ -29,12 +30,12 @@ def train(rank, folder):
 
 
 def test_the_others_say_who_is_gone(tmp_path):
-    before = set(os.listdir("/dev/shm"))
-    started = start_processes(train, (str(tmp_path),), nprocs=3, join=False)
-    for process in started.processes:
+    before = shared_memory.names()
+    processes = started(train, (str(tmp_path),), 3).processes
+    for process in processes:
         process.join(60)
-    assert [process.exitcode for process in started.processes] == [0, -signal.SIGKILL, 0]
+    assert [process.exitcode for process in processes] == [0, -signal.SIGKILL, 0]
     told = {rank: (tmp_path / str(rank)).read_text() for rank in (0, 2)}
-    name = f"Connection closed by peer: process {VICTIM} (pid {started.processes[VICTIM].pid} on host {socket.gethostname()}): "
+    name = f"Connection closed by peer: process {VICTIM} (pid {processes[VICTIM].pid} on host {socket.gethostname()}): "
     assert all(text.startswith(name) and "it was killed" in text for text in told.values()), told
-    assert not {n for n in set(os.listdir("/dev/shm")) - before if n.startswith("rushlight")}
+    assert not shared_memory.left_since(before)

@@ -1,10 +1,10 @@
 """Jobs of so many processes that they are connected to one of them only, the hub."""
 
 import os
+import signal
 import socket
 import sys
 from pathlib import Path
-from subprocess import PIPE, Popen
 
 import pytest
 
@@ -13,7 +13,7 @@ import rushlight.distributed as dist
 
 sys.path.insert(0, str(Path(__file__).parent))
 from many_clients import measure
-from several import results_of
+from several import results_of, started
 
 sys.path.pop(0)
 
@@ -70,29 +70,31 @@ def test_a_job_with_a_hub(tmp_path, monkeypatch, mpi):
         assert each["different_calls"]
 
 
-JOB = """
-import os, signal, sys
-import rushlight as torch, rushlight.distributed as dist
-dist.init_process_group("gloo")
-x = torch.ones(2)
-dist.all_reduce(x)
-if dist.get_rank() == int(sys.argv[1]):
-    os.kill(os.getpid(), signal.SIGKILL)
-try:
-    while True:
-        dist.all_reduce(x)
-except dist.DistBackendError as error:
-    print(error)
-"""
+def until_a_death(rank, folder, victim):
+    os.environ["RANK"] = str(rank)
+    dist.init_process_group("gloo")
+    x = torch.ones(2)
+    dist.all_reduce(x)
+    if rank == victim:
+        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        while True:
+            dist.all_reduce(x)
+    except dist.DistBackendError as error:
+        with open(f"{folder}/{rank}", "w") as file:
+            file.write(str(error))
 
 
 @pytest.mark.parametrize("victim", [0, 2])
-def test_all_hear_of_a_death(tmp_path, victim):
-    environment = {**os.environ, "RUSHLIGHT_DIRECT_RANKS": "2", "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1"}
+def test_all_hear_of_a_death(tmp_path, monkeypatch, victim):
+    environment = {"RUSHLIGHT_DIRECT_RANKS": "2", "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1"}
     with socket.create_server(("127.0.0.1", 0)) as probe:
         environment["MASTER_PORT"] = str(probe.getsockname()[1])
-    (tmp_path / "job.py").write_text(JOB)
-    command = [sys.executable, str(tmp_path / "job.py"), str(victim)]
-    processes = [Popen(command, env={**environment, "RANK": str(r)}, stdout=PIPE, text=True) for r in range(3)]
-    said = [process.communicate(timeout=60)[0] for process in processes]
-    assert all(f"process {victim} (pid {processes[victim].pid}" in said[r] for r in range(3) if r != victim)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    processes = started(until_a_death, (str(tmp_path), victim), 3).processes
+    for process in processes:
+        process.join(60)
+    said = {int(path.name): path.read_text() for path in tmp_path.iterdir()}
+    assert sorted([*said, victim]) == [0, 1, 2]
+    assert all(f"process {victim} (pid {processes[victim].pid}" in text for text in said.values())

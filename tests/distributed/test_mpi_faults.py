@@ -9,18 +9,19 @@ import time
 import warnings
 
 import pytest
+import shared_memory
 from several import started
 
 import rushlight as torch
 import rushlight.distributed as dist
+from rushlight.distributed.mpi import start
 
 pytest.importorskip("mpi4py")
-SHARED = "/dev/shm"
 
 
 def act(rank, size, folder, way):
     dist.init_process_group("mpi", f"file://{folder}/meet", world_size=size, rank=rank)
-    assert dist.group.WORLD.wire is not None and not [n for n in os.listdir(SHARED) if n.startswith("mpich_shm")]
+    assert dist.group.WORLD.wire is not None and not any(map(os.path.exists, start._own_names()))
     said = "nothing"
     try:
         WAYS[way](rank)
@@ -101,14 +102,14 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_others_raise_and_nothing_stays(way, tmp_path):
-    before = set(os.listdir(SHARED))
+    before = shared_memory.names()
     processes = started(act, (3, str(tmp_path), way), 3).processes
     for process in processes:
         process.join(60)
     codes = [process.exitcode for process in processes]
     assert codes == [0, -signal.SIGKILL if way.startswith("killed") else 0, 0]
     told = {p.name: p.read_text() for p in tmp_path.iterdir() if p.name.isdigit()}
-    assert not {n for n in set(os.listdir(SHARED)) - before if n.startswith(("mpich", "rushlight"))}
+    assert not shared_memory.left_since(before)
     first = [text.partition(" | ")[0] for text in told.values()]
     if way.startswith("killed"):
         assert all("Connection closed by peer: process 1 (pid " in text for text in first)

@@ -119,3 +119,15 @@ def test_a_sparse_gradient_that_another_loop_finds(tmp_path):
         "        e(torch.tensor([0, 2])).sum().backward()\n        o.step()\n    kept = [e, o] if sparse else kept\n"
     )
     assert _run(path) == ""
+
+
+def test_sharded_gradients_that_accumulate(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "import torch, torch.distributed as dist\nfrom torch.distributed.fsdp import fully_shard\n"
+        f"dist.init_process_group('gloo', 'file://{tmp_path}/meet', rank=0, world_size=1)\n"
+        "m = fully_shard(torch.nn.Linear(2, 1))\no = torch.optim.SGD(m.parameters(), lr=0.1)\nfor i in range(3):\n"
+        "    for _ in range(2):\n        m(torch.ones(3, 2)).mean().backward()\n    o.step()\n    o.zero_grad(set_to_none=False)\n"
+        "dist.destroy_process_group()\n"
+    )
+    assert _run(path) == ""

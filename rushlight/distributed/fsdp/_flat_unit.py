@@ -15,7 +15,7 @@ from ...nn.parameter import Parameter
 from ...ops import empty, zeros
 from ..reduce_op import RedOpType
 from ._pages import Pages
-from ._unit import MANAGED, Member, Message, Unit, bytes_of, own_memory, take_gradient
+from ._unit import MANAGED, Member, Message, Unit, bytes_of, call_hooks, own_memory, take_gradient
 
 __all__ = ["FLAT", "FlatUnit"]
 
@@ -164,6 +164,7 @@ class FlatUnit(Unit):
             return
         if not self.uses_originals:
             _add(self.flat, g)
+            call_hooks(self.flat)
             return
         for member in trained:
             _, n, at = self.local_range(member)

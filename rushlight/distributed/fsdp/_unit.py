@@ -407,9 +407,17 @@ class RowUnit(Unit):
 
 
 def put_gradient(member: Member, g: Tensor) -> None:
-    """Add to the gradient of a part, or let it have this one."""
+    """Add to the gradient of a part, or let it have this one; then call the part's post-accumulate hooks."""
     g = g.to(member.dtype)
     if member.shard.grad is None:
         member.shard.grad = member.shard._like(g)
     else:
         member.shard.grad._local_tensor.add_(g)
+    call_hooks(member.shard)
+
+
+def call_hooks(p: Any) -> None:
+    """Call the post-accumulate hooks of a part, which the backward pass, of the whole, does not know."""
+    hooks = p._edge.hooks if p.requires_grad else None
+    for hook in list((hooks.accumulated or {}).values()) if hooks is not None else ():
+        hook(p)

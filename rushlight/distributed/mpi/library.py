@@ -72,6 +72,7 @@ class Library:
         self.version = MPI.Get_library_version().partition("\n")[0].rstrip("\0").strip()
         self.in_place = int(MPI.IN_PLACE)
         self.large = hasattr(self.c, "MPI_Iallreduce_c")  # counts of 64 bits, MPI 4
+        self.polls_requests = hasattr(self.c, "MPIX_Grequest_start")
         self.Count = ctypes.c_int64 if self.large else ctypes.c_int
         self.Distance = ctypes.c_ssize_t if self.large else ctypes.c_int
         self.byte = self.handle(MPI.BYTE)

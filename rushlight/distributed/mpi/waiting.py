@@ -3,7 +3,11 @@
 MPI waits for ever for a process that is gone. So each wait is for one of two requests: the operation's, and an alarm, a
 "generalized request" that this process completes itself: when the connection to another process ends, when a group fails,
 and each fifth of a second while a call waits, so that time limits and signals (Ctrl-C) are seen. The wait itself is
-MPI_Waitany, which gives the processor away between looks where another thread needs it.
+MPI_Waitany, which gives MPI's lock away between looks where another thread of this process needs it.
+
+MPICH looks without a pause, so that where there are more processes than processors the one that is waited for gets no
+processor until the scheduler takes this one's away: milliseconds for each call. It asks a request with a poll function (an
+extension of MPICH, and of libraries made from it) at each look, and the alarm's is sched_yield.
 """
 
 from __future__ import annotations
@@ -22,14 +26,15 @@ _TICK_S = 0.2
 
 # The callbacks of a generalized request have nothing to do but to return MPI_SUCCESS, which is 0. They are called with MPI's
 # own lock held, so that they must not wait for the interpreter's: C's sigemptyset(address) writes some bytes there and
-# returns 0.
+# returns 0. sched_yield reads no argument and returns 0 as well.
 
 
 @made_once
 def _callbacks() -> tuple:
-    """The three of a request, and the address that they are given."""
-    nothing = ctypes.cast(loaded_functions().sigemptyset, ctypes.c_void_p)
-    return nothing, nothing, nothing, ctypes.create_string_buffer(1024)
+    """The callback that does nothing, the one that gives the processor away, and the address that they are given."""
+    functions = loaded_functions()
+    nothing, give_way = (ctypes.cast(f, ctypes.c_void_p) for f in (functions.sigemptyset, functions.sched_yield))
+    return nothing, give_way, ctypes.create_string_buffer(1024)
 
 
 class Alarm:
@@ -53,8 +58,13 @@ class Alarm:
         """Get a new request to be completed, after the last one has been."""
         with self._lock:
             second = ctypes.c_void_p(self.address + ctypes.sizeof(self.library.Handle))
-            status = self.library.c.MPI_Grequest_start(*_callbacks(), second)
-            self.library.check(status, "MPI_Grequest_start")
+            nothing, give_way, where = _callbacks()
+            if self.library.polls_requests:
+                name, more = "MPIX_Grequest_start", (give_way, give_way)  # the second: in waits for such requests only
+            else:
+                name, more = "MPI_Grequest_start", ()
+            status = getattr(self.library.c, name)(nothing, nothing, nothing, *more, where, second)
+            self.library.check(status, name)
             self._rung = False
 
     def ring(self) -> None:

@@ -1,8 +1,8 @@
 """A tensor that is spread over the processes of a mesh of one dimension: what `fully_shard` gives as parameters.
 
 Its shape is that of the whole; this process has a part, cut along dimension 0 as by `chunk`, or all of it. Operators
-that work element by element (optimizers are made of these) run on the parts. Sums and norms of all elements are added
-up over the processes. Every other operator raises NotImplementedError: `full_tensor()` gives the whole for it.
+that work element by element (optimizers are made of these) run on the parts. Sums and norms of all elements, `all()`
+and `any()` are reduced over the processes. Every other operator raises NotImplementedError: `full_tensor()` gives the whole for it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ _ELEMENTWISE = frozenset(
         "addcdiv",
         "addcmul",
         "alias",
+        "bitwise_not",
         "ceil",
         "clamp",
         "clamp_max",
@@ -293,7 +294,7 @@ def _settled(t: DTensor) -> DTensor:
             all_reduce(total, ReduceOp.SUM, group)
             total = total.pow_(1 / p)
     else:
-        all_reduce(total, ReduceOp.SUM, group)
+        all_reduce(total, getattr(ReduceOp, placement.reduce_op.upper()), group)
     settled = DTensor._make(total, t.device_mesh, Replicate(), t.shape)
     t.placements, t._local_tensor = settled.placements, settled._local_tensor
     return t
@@ -342,6 +343,16 @@ def _sum(func: Any, x: DTensor, *args: Any, **kwargs: Any) -> DTensor:
     )
 
 
+def _all_or_any(func: Any, x: DTensor, *args: Any, **kwargs: Any) -> DTensor:
+    name = func.overloadpacket.__name__
+    if args or kwargs:
+        raise NotImplementedError(f"{name}() of DTensors is implemented of all elements alone")
+    local, placement = _settled(x)._local_tensor, x.placements[0]
+    if isinstance(placement, Shard):
+        placement = Partial("min" if name == "all" else "max")
+    return DTensor._make(func(local), x.device_mesh, placement, ())
+
+
 def _item(func: Any, x: DTensor) -> Any:
     if x.numel() != 1:
         raise RuntimeError(f"a Tensor with {x.numel()} elements cannot be converted to Scalar")
@@ -354,6 +365,8 @@ _REDUCTIONS: dict[str, Any] = {
     "linalg_vector_norm": _norm,
     "norm": _norm_of_scalar_order,
     "stack": _stack,
+    "all": _all_or_any,
+    "any": _all_or_any,
     "sum": _sum,
     "_local_scalar_dense": _item,
 }

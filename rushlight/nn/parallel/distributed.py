@@ -235,6 +235,7 @@ class DistributedDataParallel(Module, Joinable):
         if thread.state.level > 1:
             self._tell_recorder(averaging)
         self._tell_joined(averaging)
+        self.reducer.looks_for_unused = self._looks_for_unused
         if averaging:
             self.reducer.prepare(waits_for_end=self.static_graph)
         else:

@@ -131,6 +131,9 @@ class Reducer:
         self.active = self.begun = False  # whether a backward pass is expected, and has come
         self.next = 0  # the bucket whose sum begins next: the same order in every process
         self.unused: set[int] | None = None
+        self.looks_for_unused = False  # find_unused_parameters or static_graph
+        self.used: set[int] = set()  # then: what has had a gradient since the last averages, also in no_sync()
+        self.skipped: set[int] = set()  # what the forward pass used, and the backward pass that was averaged did not
         self.waits_for_end = False  # static_graph: a gradient may be added to until the whole backward pass is over
         self.ending = False  # whether the backward pass whose averages have been made still runs
         self.hook: Callable[[Any, GradBucket], Any] | None = None
@@ -152,7 +155,7 @@ class Reducer:
         self.active, self.begun, self.next, self.ready = True, False, 0, set()
         for bucket in self.buckets:
             bucket.waiting, bucket.finish, bucket.averages = len(bucket.parameters), None, None
-        self.unused, self.waits_for_end, self.ending = None, waits_for_end, False
+        self.unused, self.waits_for_end, self.ending, self.skipped = None, waits_for_end, False, set()
         if output is not None:
             used = _reached_from(output)
             self.unused = {i for i in self.bucket_of if i not in used}
@@ -163,7 +166,7 @@ class Reducer:
 
     def rest(self) -> None:
         """Let the next backward pass accumulate without averaging."""
-        self.active = False
+        self.active, self.skipped = False, set()
 
     def act(self) -> None:
         """In a program: its pass is over."""
@@ -185,9 +188,13 @@ class Reducer:
 
     def _reached(self, p: Tensor) -> None:
         """The hook of a parameter: its gradient has been accumulated."""
+        if self.looks_for_unused:
+            self.used.add(id(p))
         if not self.active:
             if self.ending:
                 self._reached_late(p)
+            elif id(p) in self.skipped:
+                raise RuntimeError(_SECOND_BACKWARD.format(self.names[id(p)]))
             return
         if thread.state.level > 1 and not self._is_heard():
             emit_event(
@@ -200,6 +207,8 @@ class Reducer:
             self.begun = True
             self.ready.add(id(p))
             return
+        if not self.begun and self.unused is not None:
+            when_all_done(self._end_without)
         self.begun = True
         if id(p) in self.ready:
             raise RuntimeError(_READY_TWICE.format(self.names[id(p)]))
@@ -222,9 +231,19 @@ class Reducer:
         """Average all gradients at the end of a pass that has been waited for."""
         if not succeeded or not self.active:
             return
-        self.unused = {i for i in self.bucket_of if i not in self.ready}
+        self.unused = set()
         for bucket in self.buckets:
             self._begin(bucket)
+        self._finish()
+
+    def _end_without(self, succeeded: bool) -> None:
+        """With find_unused_parameters: average although outputs, and so parameters, were not part of the loss."""
+        if not succeeded or not self.active:
+            return
+        missing = [p for bucket in self.buckets for p in bucket.parameters if id(p) not in self.ready]
+        self.skipped = set(map(id, missing))
+        for p in missing:
+            self._mark(p)
         self._finish()
 
     def _mark(self, p: Tensor) -> None:
@@ -295,7 +314,7 @@ class Reducer:
         return finish
 
     def _finish(self) -> None:
-        everywhere_unused = self._unused_everywhere()
+        everywhere_unused = set() if self.unused is None else self._unused_everywhere()
         for bucket in self.buckets:
             assert bucket.finish is not None
             bucket.finish()
@@ -343,19 +362,15 @@ class Reducer:
             flat[:] = 0  # also where a gradient is not finite
             self._begin_flat(bucket, flat)
         if looks_for_unused:
-            self._count_used(set(self.bucket_of))
+            self._unused_everywhere()
         for bucket in self.buckets:
             bucket.finish()  # type: ignore[misc]
 
     def _unused_everywhere(self) -> set[int]:
-        """The parameters that no process has used: their gradients stay as they are."""
-        if self.unused is None:
-            return set()
-        return self._count_used(self.unused)
-
-    def _count_used(self, unused: set[int]) -> set[int]:
+        """The parameters that no process has used since the last averages: their gradients stay as they are."""
         order = list(self.bucket_of)
-        used = np.array([i not in unused for i in order], np.int32)
+        used = np.array([i in self.used for i in order], np.int32)
+        self.used = set()
         key = self.group.key()
         total = self.group.run(lambda: self.group.all_reduce(key, used, self.sum_op))
         return {i for i, n in zip(order, total, strict=True) if not n}
@@ -382,6 +397,11 @@ _REACHED_LATE = (
     "DistributedDataParallel: a backward pass within the backward pass (a reentrant checkpoint) has added to the gradient of "
     "{} after its average was made, so that the processes' gradients differ. Use static_graph=True, or "
     "checkpoint(..., use_reentrant=False)."
+)
+
+_SECOND_BACKWARD = (
+    "DistributedDataParallel(find_unused_parameters=True): a second backward pass after one forward pass has reached {}, "
+    "which the first one, whose gradients have been averaged, had left out. Call backward() once, on the sum of the losses."
 )
 
 
