@@ -470,8 +470,6 @@ def _compute(record: Op, arrays: list, metadata: tuple, target: np.ndarray) -> A
     if type(kernel) is np.ufunc and target.dtype is arrays[0].dtype and record.promote != "bool":
         try:
             return thread.state.run(kernel, *arrays, target)
-        except NoArray:
-            raise
         except Exception:
             pass  # the careful path below explains it
     return execute(record, arrays, metadata)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+from ...core.dispatch.mode import emit_event
 from ...core.dispatch.op import composite
 from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor
@@ -169,7 +170,9 @@ def _run(name: str, layer, args: tuple, kwargs: dict) -> tuple:
         projected = state[0]._array.shape[2:] != state[1]._array.shape[2:]
     rest = (a["params"], a["has_biases"], a["num_layers"], a["dropout"], a["train"], a["bidirectional"], projected)
     if "data" in a:
-        output, final = _network(layer, a["data"], tuple(a["batch_sizes"].tolist()), state, *rest)
+        sizes = a["batch_sizes"]
+        emit_event("read", sizes, "the batch sizes of a packed sequence")
+        output, final = _network(layer, a["data"], tuple(sizes._array.tolist()), state, *rest)
         return output, *final
     x, batch_first = a["input"], a["batch_first"]
     output, final = _network(layer, x.transpose(0, 1) if batch_first else x, None, state, *rest)
