@@ -273,10 +273,6 @@ from .ops import log_softmax as log_softmax
 from .ops import softmin as softmin
 from .ops import gumbel_softmax as gumbel_softmax
 from .ops import normalize as normalize
-from .ops import reshape as reshape
-from .ops import flatten as flatten
-from .ops import ravel as ravel
-from .ops import unflatten as unflatten
 from .ops import transpose as transpose
 from .ops import t as t
 from .ops import permute as permute
@@ -285,6 +281,10 @@ from .ops import swapdims as swapdims
 from .ops import movedim as movedim
 from .ops import moveaxis as moveaxis
 from .ops import adjoint as adjoint
+from .ops import reshape as reshape
+from .ops import flatten as flatten
+from .ops import ravel as ravel
+from .ops import unflatten as unflatten
 from .ops import unsqueeze as unsqueeze
 from .ops import squeeze as squeeze
 from .ops import broadcast_to as broadcast_to

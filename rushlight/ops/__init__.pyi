@@ -769,22 +769,6 @@ def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12
     """input divided by its p-norm over `dim`, which counts as at least `eps`."""
     ...
 
-def reshape(input: Tensor, *dims: _int | Sequence[_int], shape: _int | Sequence[_int] | None = None) -> Tensor:
-    """The elements in another shape: a view where possible, else a copy."""
-    ...
-
-def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
-    """The dimensions from `start_dim` to `end_dim` made one; a view where possible."""
-    ...
-
-def ravel(input: Tensor) -> Tensor:
-    """The elements as one dimension; a view where possible."""
-    ...
-
-def unflatten(input: Tensor, dim: _int | Sequence[_int], sizes: _int | Sequence[_int]) -> Tensor:
-    """Dimension `dim` split into `sizes`: a view."""
-    ...
-
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """The tensor with dimensions `dim0` and `dim1` exchanged: a view."""
     ...
@@ -815,6 +799,22 @@ def moveaxis(input: Tensor, source: _int | Sequence[_int], destination: _int | S
 
 def adjoint(self: Tensor) -> Tensor:
     """The conjugate of each matrix, transposed: a view of a real tensor."""
+    ...
+
+def reshape(input: Tensor, *dims: _int | Sequence[_int], shape: _int | Sequence[_int] | None = None) -> Tensor:
+    """The elements in another shape: a view where possible, else a copy."""
+    ...
+
+def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+    """The dimensions from `start_dim` to `end_dim` made one; a view where possible."""
+    ...
+
+def ravel(input: Tensor) -> Tensor:
+    """The elements as one dimension; a view where possible."""
+    ...
+
+def unflatten(input: Tensor, dim: _int | Sequence[_int], sizes: _int | Sequence[_int]) -> Tensor:
+    """Dimension `dim` split into `sizes`: a view."""
     ...
 
 @overload

@@ -853,49 +853,6 @@ class Tensor:
         """The logarithm of `softmax`, without overflow."""
         ...
 
-    def _view_shape(self, *shape: _int | Sequence[_int]) -> Tensor:
-        """The same elements in another shape, without a copy."""
-        ...
-
-    @overload
-    def view(self, *shape: _int) -> Tensor:
-        """The same memory in another shape (one entry may be -1) or as another type. Raises where it takes a copy."""
-        ...
-    @overload
-    def view(self, size: Sequence[_int]) -> Tensor:
-        ...
-    @overload
-    def view(self, dtype: _dtype) -> Tensor:
-        ...
-
-    @overload
-    def reshape(self, *shape: _int) -> Tensor:
-        """The elements in another shape: a view where possible, else a copy."""
-        ...
-    @overload
-    def reshape(self, shape: Sequence[_int]) -> Tensor:
-        ...
-
-    def view_as(self, other: Tensor | _Number) -> Tensor:
-        """The memory in the shape of `other`."""
-        ...
-
-    def reshape_as(self, other: Tensor | _Number) -> Tensor:
-        """The elements in the shape of `other`."""
-        ...
-
-    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
-        """The dimensions from `start_dim` to `end_dim` made one; a view where possible."""
-        ...
-
-    def ravel(self) -> Tensor:
-        """The elements as one dimension; a view where possible."""
-        ...
-
-    def unflatten(self, dim: _int | Sequence[_int], sizes: _int | Sequence[_int]) -> Tensor:
-        """Dimension `dim` split into `sizes`: a view."""
-        ...
-
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """The tensor with dimensions `dim0` and `dim1` exchanged: a view."""
         ...
@@ -943,6 +900,49 @@ class Tensor:
         ...
     def adjoint(self) -> Tensor:
         """The conjugate of each matrix, transposed: a view of a real tensor."""
+        ...
+
+    def _view_shape(self, *shape: _int | Sequence[_int]) -> Tensor:
+        """The same elements in another shape, without a copy."""
+        ...
+
+    @overload
+    def view(self, *shape: _int) -> Tensor:
+        """The same memory in another shape (one entry may be -1) or as another type. Raises where it takes a copy."""
+        ...
+    @overload
+    def view(self, size: Sequence[_int]) -> Tensor:
+        ...
+    @overload
+    def view(self, dtype: _dtype) -> Tensor:
+        ...
+
+    @overload
+    def reshape(self, *shape: _int) -> Tensor:
+        """The elements in another shape: a view where possible, else a copy."""
+        ...
+    @overload
+    def reshape(self, shape: Sequence[_int]) -> Tensor:
+        ...
+
+    def view_as(self, other: Tensor | _Number) -> Tensor:
+        """The memory in the shape of `other`."""
+        ...
+
+    def reshape_as(self, other: Tensor | _Number) -> Tensor:
+        """The elements in the shape of `other`."""
+        ...
+
+    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+        """The dimensions from `start_dim` to `end_dim` made one; a view where possible."""
+        ...
+
+    def ravel(self) -> Tensor:
+        """The elements as one dimension; a view where possible."""
+        ...
+
+    def unflatten(self, dim: _int | Sequence[_int], sizes: _int | Sequence[_int]) -> Tensor:
+        """Dimension `dim` split into `sizes`: a view."""
         ...
 
     @overload
