@@ -30,10 +30,24 @@ def is_vector(a_shape, b_shape) -> bool:
 def _solve_arrays(a, b):
     """(x, info) with a x = b; where a matrix is singular, infinities and nans, and its zero pivot's place in info."""
     try:
-        return np.linalg.solve(a, b), np.zeros(a.shape[:-2], np.int32)
+        x = np.linalg.solve(a, b)
+        if not _may_be_singular(a, x, b):
+            return x, np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
-        lu, pivots, info = lu_arrays(a)
-        return lu_solve_arrays(lu, pivots, b), info
+        x = None
+    lu, pivots, info = lu_arrays(a)
+    return (lu_solve_arrays(lu, pivots, b) if x is None or info.any() else x), info
+
+
+def _may_be_singular(a, x, b) -> bool:
+    """Whether rounding alone may have made a pivot other than 0, as a solution x of a x = b of this size suggests.
+
+    NumPy's LAPACK and that of `lu_arrays`, which is torch's, do not round alike.
+    """
+    if not x.size:
+        return False
+    size = np.abs(x).max() * np.abs(a).max()
+    return not size < 0.1 / np.finfo(x.dtype).eps * (np.abs(b).max() if b is not None else 1)
 
 
 @primitive(
@@ -119,10 +133,15 @@ def solve(A, B, *, left=True):
 
 def _inverse_arrays(a):
     try:
-        return np.linalg.inv(a), np.zeros(a.shape[:-2], np.int32)
+        x = np.linalg.inv(a)
+        if not _may_be_singular(a, x, None):
+            return x, np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
-        lu, pivots, info = lu_arrays(a)
-        return lu_solve_arrays(lu, pivots, np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape)), info
+        x = None
+    lu, pivots, info = lu_arrays(a)
+    if x is None or info.any():
+        x = lu_solve_arrays(lu, pivots, np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape))
+    return x, info
 
 
 def singular(name, info):
