@@ -591,3 +591,11 @@ def test_singular_but_for_rounding():
             call()
     almost = torch.tensor([[0.3, 0.6, 0.9], [0.1, 0.2, 0.3], [1, 0, 2]])
     assert L.lu_factor_ex(almost).LU[2, 2].item() == 2.9802322387695312e-08
+
+
+def test_cofactors_of_an_almost_singular_matrix():
+    """det and inv have the last pivot, which is rounding here, from the same factors (kornia's essential matrices)."""
+    values = [[0.2057, -3.8266, 3.1615], [4.5417, -1.0707, -2.2023], [-1.0975, 1.6386, -0.6590]]
+    single, double = torch.tensor(values), torch.tensor(values, dtype=torch.float64)
+    cofactors, exact = (L.det(a) * L.inv(a).mT for a in (single, double))
+    assert torch.allclose(cofactors.double(), exact, rtol=2e-5)

@@ -38,7 +38,7 @@ _MATRICES_A_COLUMN = (
 )
 # What torch's LAPACK (MKL) does with a matrix of at most 16 rows and columns, found from its numbers, which come out the
 # same bit for bit: columns in turn, scaled by the pivot's reciprocal, but the last of a square of up to four by division.
-_ONE_BY_ONE = 16
+FACTORED_AS_TORCH = 16
 _PANEL = 32  # columns that are factored before the rest of the matrix is brought up to date
 
 
@@ -46,7 +46,7 @@ def lu_arrays(a):
     """(LU, pivots, info) of matrices (*, m, n), as LAPACK's getrf gives them: row i was swapped with pivots[i] - 1."""
     *batch, m, n = a.shape
     k = min(m, n)
-    one_by_one = max(m, n) <= _ONE_BY_ONE and a.dtype.kind == "f"
+    one_by_one = max(m, n) <= FACTORED_AS_TORCH and a.dtype.kind == "f"
     if one_by_one and type(a) is np.ndarray and a.size == m * n:
         lu, pivots, info = _small(a.reshape(m, n))
         return lu.reshape(a.shape), pivots.reshape(*batch, k), info.reshape(batch)

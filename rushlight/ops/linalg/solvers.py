@@ -7,7 +7,7 @@ import numpy as np
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ..pointwise.checks import word
-from .lu import check_system, lu_arrays, lu_solve_arrays, substitute
+from .lu import FACTORED_AS_TORCH, check_system, lu_arrays, lu_solve_arrays, substitute
 from .matrices import (
     LinAlgError,
     adjoint,
@@ -31,23 +31,24 @@ def _solve_arrays(a, b):
     """(x, info) with a x = b; where a matrix is singular, infinities and nans, and its zero pivot's place in info."""
     try:
         x = np.linalg.solve(a, b)
-        if not _may_be_singular(a, x, b):
+        if not _is_ill_conditioned(a, x, b):
             return x, np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         x = None
     lu, pivots, info = lu_arrays(a)
-    return (lu_solve_arrays(lu, pivots, b) if x is None or info.any() else x), info
+    return (lu_solve_arrays(lu, pivots, b) if x is None or a.shape[-1] <= FACTORED_AS_TORCH or info.any() else x), info
 
 
-def _may_be_singular(a, x, b) -> bool:
-    """Whether rounding alone may have made a pivot other than 0, as a solution x of a x = b of this size suggests.
+def _is_ill_conditioned(a, x, b) -> bool:
+    """Whether rounding changes the last pivot by a part in a thousand, as a solution x of a x = b (identity) suggests.
 
-    NumPy's LAPACK and that of `lu_arrays`, which is torch's, do not round alike.
+    NumPy's LAPACK and that of `lu_arrays`, which is torch's, round differently: one may find a pivot of 0 where the other
+    finds none, and det(a) inv(a), where the last pivot cancels, is right only with the same factors (kornia's cofactors).
     """
     if not x.size:
         return False
     size = np.abs(x).max() * np.abs(a).max()
-    return not size < 0.1 / np.finfo(x.dtype).eps * (np.abs(b).max() if b is not None else 1)
+    return not size < 1e-3 / np.finfo(x.dtype).eps * (1 if b is None else np.abs(b).max())
 
 
 @primitive(
@@ -134,12 +135,12 @@ def solve(A, B, *, left=True):
 def _inverse_arrays(a):
     try:
         x = np.linalg.inv(a)
-        if not _may_be_singular(a, x, None):
+        if not _is_ill_conditioned(a, x, None):
             return x, np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         x = None
     lu, pivots, info = lu_arrays(a)
-    if x is None or info.any():
+    if x is None or a.shape[-1] <= FACTORED_AS_TORCH or info.any():
         x = lu_solve_arrays(lu, pivots, np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape))
     return x, info
 
