@@ -31,8 +31,9 @@ def advise(error):
         )
     elif isinstance(error, ImportError):
         _name_nearest_import(error)
-        if (error.name or "").partition(".")[0] in ABSENT_PACKAGES:
-            error.add_note(f"Rushlight does not have {error.name}, and the real one needs the real torch")
+        reason = f"Rushlight does not have {error.name}, and the real one needs the real torch"
+        if (error.name or "").partition(".")[0] in ABSENT_PACKAGES and reason not in str(error):
+            error.add_note(reason)
     elif isinstance(error, AttributeError) and isinstance(error.obj, Tensor):
         _name_tensor_attribute(error)
 

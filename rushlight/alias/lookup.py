@@ -26,6 +26,7 @@ _SOURCES = {
     "torch._C._nn": "rushlight.alias.c_nn",
     "torch.nn.modules.utils": "rushlight.alias.ntuple",
     "torch._ops": "rushlight.core.dispatch.aten",
+    "torch._vmap_internals": "rushlight.func._vmap_internals",
     "torch._tensor_str": "rushlight.core.tensor.printing",
     "torch.utils.data._utils.collate": "rushlight.utils.data.collate",
     "torch.utils.data._utils.fetch": "rushlight.utils.data.fetch",
@@ -173,7 +174,13 @@ def find(module, name):
     if known is None and not torch_names.is_module(path):
         raise UnknownName(f"module {module!r} has no attribute {name!r}", path, name, sys.modules.get(module))
     if known is None or known.kind == "m":
-        return importlib.import_module(known.path if known else path)
+        place = known.path if known else path
+        try:
+            return importlib.import_module(place)
+        except ModuleNotFoundError as error:
+            if error.name != place:
+                raise
+            raise UnknownName(str(error), path, name, sys.modules.get(module)) from None
     key = known.path if known.kind in "ce" else path  # a class is the same under each of its names
     if key not in _stand_ins:
         _stand_ins[key] = _stand_in(known, path)

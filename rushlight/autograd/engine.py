@@ -221,6 +221,7 @@ class Pass:
             _check_nan(node, grads)
         if node.hooks is not None and node.hooks.post:
             grads = _run_post_hooks(node, grads, g)
+        turns = node.turns or range(len(node.edges))  # may depend on what is freed next
         if not self.keep_graph and node not in self.parts:
             self._free(node)
         waiting = [*grads]
@@ -234,7 +235,7 @@ class Pass:
                     except _Unfit as unfit:
                         raise unfit.error(node, i) from None
             gi = None
-        for i in node.turns or range(len(node.edges)):
+        for i in turns:
             edge = node.edges[i]
             if edge is not None:
                 gi, waiting[i] = waiting[i], None

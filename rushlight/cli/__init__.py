@@ -1,6 +1,8 @@
 """The command `rushlight`: run a PyTorch program with Rushlight in torch's place, check one, or say what is installed."""
 
 import argparse
+import os
+import sys
 
 from ..torch.utils.collect_env import print_environment, version
 
@@ -9,6 +11,9 @@ __all__ = ["main"]
 
 def main(argv=None):
     """Carry out the command line `argv` (sys.argv's arguments by default); returns the exit status."""
+    argv = sys.argv[1:] if argv is None else argv
+    if argv and os.path.isfile(argv[0]):  # a command is no file's name
+        _parser().error(f"a command comes first: rushlight run {' '.join(argv)}")
     args = _parser().parse_args(argv)
     if args.version:
         print(f"rushlight {version('rushlight') or 'from source'}")
@@ -46,7 +51,7 @@ def _parser():
     run.add_argument(
         "program", help="a script, a folder or zip file with a __main__.py, - for stdin, or a module's name"
     )
-    run.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own arguments")
+    _add_arguments(run)
     doctor = commands.add_parser(
         "doctor",
         help="run a program and report which lines of its training loop handle gradients wrongly",
@@ -62,7 +67,7 @@ def _parser():
     doctor.add_argument("--missing", metavar="report.json", help="as for run")
     doctor.add_argument("-m", dest="as_module", action="store_true", help="the program is a module's name")
     doctor.add_argument("program", help="as for run")
-    doctor.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own arguments")
+    _add_arguments(doctor)
     explain = commands.add_parser("explain", help="print the page of a check of the doctor, or of an error of backward")
     explain.add_argument("words", nargs="+", metavar="name or message", help="such as stale-grad, or the error's text")
     check = commands.add_parser("check", help="read programs without running them, and list the names that are absent")
@@ -70,3 +75,8 @@ def _parser():
     check.add_argument("--json", action="store_true", help="print the list as JSON")
     commands.add_parser("env", help="print versions and which optional libraries are present")
     return parser
+
+
+def _add_arguments(command):
+    """The rest of the line; argparse names it among the required arguments, which it is not."""
+    command.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own arguments").required = False

@@ -8,6 +8,7 @@ import sys
 import threading
 from contextlib import suppress
 from importlib import import_module
+from itertools import pairwise
 from traceback import walk_stack, walk_tb
 from types import FrameType
 from typing import Any
@@ -114,12 +115,25 @@ def doctor_program(args: Any) -> int:
     except BaseException as error:
         _wait_for_threads()
         run.end(error)
+        _name_misplaced(args)
         if args.strict and isinstance(error, SystemExit) and error.code in (None, 0) and run.has_faults():
             return 1
         raise
     _wait_for_threads()
     run.end()
+    _name_misplaced(args)
     return 1 if args.strict and not status and run.has_faults() else status
+
+
+def _name_misplaced(args: Any) -> None:
+    """Say where an option of this command was written after the program, which was given it and wrote no such file."""
+    for option, path in pairwise(args.arguments):
+        if option in ("--report", "--json", "--sarif") and not os.path.exists(path):
+            print(
+                f"rushlight doctor: {option} {path} was passed to the program; the command's own options come before "
+                f"the program: rushlight doctor {option} {path} {args.program}",
+                file=sys.stderr,
+            )
 
 
 def _wait_for_threads() -> None:

@@ -173,7 +173,7 @@ class LBFGS(Optimizer):
             raise RuntimeError("only 'strong_wolfe' is supported")
         start = [p.clone() for p in self._params]
 
-        def evaluate(t):
+        def evaluate(_start, t, d):
             self._add_grad(t, d)
             loss = float(closure())
             flat_grad = self._gather_flat_grad()
@@ -182,7 +182,7 @@ class LBFGS(Optimizer):
             return loss, flat_grad
 
         max_ls = group["max_eval"] - evals
-        loss, flat_grad, t, new_evals = _strong_wolfe(evaluate, t, d, loss, flat_grad, slope, max_ls=max_ls)
+        loss, flat_grad, t, new_evals = _strong_wolfe(evaluate, start, t, d, loss, flat_grad, slope, max_ls=max_ls)
         self._add_grad(t, d)
         return loss, flat_grad, t, new_evals
 
@@ -263,12 +263,16 @@ def _cubic_interpolate(x1, f1, g1, x2, f2, g2, bounds=None):
     return min(max(minimum, low), high)
 
 
-def _strong_wolfe(evaluate, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
+def _strong_wolfe(obj_func, x, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
     """Find a step length along ``d`` that lowers the loss enough (c1) where the slope is flat enough (c2).
 
-    ``evaluate(t)`` gives loss and gradient; f, g, gtd are loss, gradient and slope at 0. Returns loss, gradient, step
-    length and the number of evaluations.
+    ``obj_func(x, t, d)`` gives loss and gradient t d away from x; f, g, gtd are loss, gradient and slope at x. Returns
+    loss, gradient, step length and the number of evaluations. torch's name and parameters: torchmin imports it.
     """
+
+    def evaluate(t):
+        return obj_func(x, t, d)
+
     bracket, done, evals = _bracket(evaluate, t, d, f, g.clone(), gtd, c1, c2, max_ls)
     low = 0 if bracket[0][1] <= bracket[-1][1] else 1
     if not done:

@@ -99,6 +99,19 @@ def test_missing_script(program):
     assert f"can't open file '{program.folder / 'absent.py'}'" in found.stderr
 
 
+def test_line_without_a_command_or_program(program, capsys):
+    """The message gives the line to write, and asks for nothing that may be left out."""
+    script = program.write("train.py", "")
+    for line, message in (
+        ([str(script), "--epochs", "3"], f"a command comes first: rushlight run {script} --epochs 3\n"),
+        (["run"], "the following arguments are required: program\n"),
+        (["doctor", "--strict"], "the following arguments are required: program\n"),
+    ):
+        with pytest.raises(SystemExit) as end:
+            cli.main(line)
+        assert end.value.code == 2 and capsys.readouterr().err.endswith(message)
+
+
 def test_environment_and_version(capsys):
     assert cli.main(["env"]) == 0
     lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())

@@ -7,6 +7,16 @@ import textwrap
 import pytest
 
 PROGRAMS = {
+    "where is the first to meet a duck type": (
+        """
+        class Duck:
+            @classmethod
+            def __torch_function__(cls, function, types, args=(), kwargs=None):
+                return function, len(args)
+
+        assert torch.where(torch.tensor([True]), Duck(), torch.ones(1)) == (torch.where, 3)
+        """
+    ),
     "operators that load late": (
         """
         asked = []

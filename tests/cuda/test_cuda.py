@@ -9,6 +9,7 @@ ANSWERS = {
     "device_count()": 0,
     "is_initialized()": False,
     "_initialized": False,
+    "_is_in_bad_fork()": False,
     "is_bf16_supported()": False,
     "get_arch_list()": [],
     "manual_seed(1)": None,

@@ -114,6 +114,17 @@ def test_what_does_not_work_yet():
     assert (done.stdout, done.stderr) == ("", "")
 
 
+def test_doctor_section(tmp_path):
+    """README's loop without zero_grad(), under the doctor, is told what README shows."""
+    (shown,) = re.findall(r"```\n(.*?)```", _section("The gradient doctor"), re.S)
+    loop = examples(ROOT / "README.md")[0][1]
+    (tmp_path / "spirals.py").write_text(loop.replace("        optimizer.zero_grad()\n", ""))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "rushlight", "doctor", "spirals.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert " ".join(shown.split()) in " ".join(done.stderr.split())
+
+
 def test_set_up_commands():
     """README's first two shell blocks are a line each, to be pasted: set up and train, set up and run the tests."""
     first, second = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[:2]

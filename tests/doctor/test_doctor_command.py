@@ -99,6 +99,17 @@ def test_files_are_written_where_nobody_reads_the_report(tmp_path):
     assert (tmp_path / "o.html").read_text().startswith("<!doctype html>")
 
 
+def test_option_after_the_program(tmp_path):
+    """It is the program's own; the command says so unless the program wrote the file."""
+    (tmp_path / "train.py").write_text("import sys\nopen(sys.argv[2], 'w').close()\n")
+    words = ["doctor", "train.py", "--json", "own.json", "--report", "page.html"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "rushlight", *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+    assert done.stderr.count("was passed to the program") == 1
+    assert done.stderr.endswith("rushlight doctor --report page.html train.py\n")
+
+
 WORKERS = """
 import multiprocessing, subprocess, sys
 import torch

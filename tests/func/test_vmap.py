@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import rushlight as torch
-from rushlight.func import grad, vmap
+from rushlight.func import _vmap_internals, grad, vmap
 from tests.func.cases import CASES, data, described
 
 RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text())
@@ -94,3 +94,12 @@ def test_the_rule_of_a_function_is_told_of_the_batch():
 
     assert vmap(Twice.apply)(X).equal(X * 2)
     assert told == [("VmapInfo(batch_size=3, randomness='error')", (0,))]
+
+
+def test_older_names():
+    total, nothing, doubled = _vmap_internals._vmap(lambda x: (x.sum(), None, x * 2), 0, 0, True)(X)
+    assert nothing is None and torch.equal(total, X.sum(1)) and torch.equal(doubled, X * 2)
+    with pytest.raises(ValueError, match="NoneType"):
+        _vmap_internals._vmap(lambda x: (x, None))(X)
+    with pytest.warns(FutureWarning, match=r"use `torch\.vmap` instead"):
+        assert torch.equal(_vmap_internals.vmap(torch.sin, 1, 1)(X), X.sin())

@@ -65,3 +65,18 @@ def test_a_wrong_value_is_named_as_torch_names_it(value, name):
 def test_a_layer_calls_the_function_that_functional_holds(monkeypatch, layer, function):
     monkeypatch.setattr(rushlight.nn.functional, function, lambda *args, **options: "replaced")
     assert layer(rushlight.ones(1, 1, 4, 4)) == "replaced"
+
+
+def test_operators_of_a_class_are_not_bound():
+    """Those of torch are no Python functions, as kornia's `conv = torch.conv2d` expects; its own functions are methods."""
+
+    class Layer(rushlight.nn.Module):
+        activation, convolve = rushlight.tanh, rushlight.conv2d
+        forward = lambda self, x: self.activation(x)  # noqa: E731
+
+    class Derived(Layer):
+        activation = rushlight.nn.functional.relu
+
+    x = rushlight.ones(1, 1, 3, 3)
+    assert Layer()(-x).allclose(-x.tanh()) and Derived()(-x).eq(0).all() and Layer.activation is rushlight.tanh
+    assert Layer().convolve(x, weight=x).item() == 9

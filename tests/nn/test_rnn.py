@@ -187,6 +187,43 @@ def test_gradients_of_cells_come_in_torchs_order(kind, first):
     assert order == [f"bias_{first}", f"weight_{first}", f"bias_{second}", f"weight_{second}"]
 
 
+# what torch 2.13 prints; computed: the input is no leaf
+ORDERS = [
+    ("LSTM", {}, "", "w_ih0 b_ih0 w_hh0 b_hh0"),
+    ("LSTM", {}, "packed", "b_hh0 w_hh0 b_ih0 w_ih0"),
+    ("LSTM", {}, "x", "x w_hh0 b_hh0 w_ih0 b_ih0"),
+    ("LSTM", {}, "x computed", "w_ih0 w_hh0 b_hh0 b_ih0 x"),
+    ("LSTM", {}, "x state", "x w_hh0 w_ih0 b_hh0 b_ih0 c h"),
+    ("LSTM", {}, "x state computed", "w_ih0 w_hh0 b_ih0 b_hh0 c h x"),
+    ("LSTM", {"num_layers": 2}, "", "w_ih1 w_hh1 b_hh1 b_ih1 w_ih0 b_ih0 w_hh0 b_hh0"),
+    ("LSTM", {"bidirectional": True}, "state", "w_ih0r w_hh0r b_ih0r b_hh0r w_ih0 b_ih0 w_hh0 b_hh0 c h"),
+    ("LSTM", {"bidirectional": True}, "x", "w_ih0r w_hh0r b_hh0r b_ih0r x w_hh0 b_hh0 w_ih0 b_ih0"),
+    ("LSTM", {"bias": False}, "", "w_ih0 w_hh0"),
+    ("LSTM", {"proj_size": 2}, "", "w_hr0 b_hh0 w_hh0 b_ih0 w_ih0"),
+    ("GRU", {}, "", "b_hh0 w_hh0 b_ih0 w_ih0"),
+    ("GRU", {}, "x state", "b_hh0 w_hh0 b_ih0 w_ih0 x h"),
+    ("GRU", {"num_layers": 2}, "packed", "b_hh1 w_hh1 b_ih1 w_ih1 b_hh0 w_hh0 b_ih0 w_ih0"),
+    ("RNN", {"bidirectional": True}, "", "b_hh0r w_hh0r b_ih0r w_ih0r b_hh0 w_hh0 b_ih0 w_ih0"),
+]
+
+
+@pytest.mark.parametrize(("kind", "options", "given", "order"), ORDERS, ids=lambda x: str(x).replace("'", ""))
+def test_gradients_of_layers_come_in_torchs_order(kind, options, given, order):
+    network, seen = getattr(nn, kind)(3, 4, **options), []
+    states = options.get("num_layers", 1) * (2 if options.get("bidirectional") else 1)
+    x = torch.randn(5, 2, 3, requires_grad="x" in given)
+    h, c = (torch.randn(states, 2, k, requires_grad="state" in given) for k in (options.get("proj_size", 4), 4))
+    for name, p in [*network.named_parameters(), ("x", x), ("h", h), ("c", c)]:
+        short = name.replace("weight", "w").replace("bias", "b").replace("_l", "").replace("_reverse", "r")
+        if p.requires_grad:
+            p.register_post_accumulate_grad_hook(lambda _, short=short: seen.append(short))
+    sequence = x * 2 if "computed" in given else x
+    sequence = nn.utils.rnn.pack_padded_sequence(sequence, [5, 3]) if "packed" in given else sequence
+    result, _ = network(sequence, (h, c) if kind == "LSTM" else h)
+    (result.data if "packed" in given else result).sum().backward()
+    assert " ".join(seen) == order
+
+
 def test_dropout_of_one_layer_warns():
     with pytest.warns(UserWarning, match="dropout option adds dropout after all but last recurrent layer"):
         nn.LSTM(3, 4, dropout=0.5)

@@ -2,6 +2,7 @@
 
 import math
 import re
+import zlib
 
 import numpy as np
 import pytest
@@ -545,3 +546,56 @@ def test_factors_of_one_matrix_are_lapacks():
         pytest.skip("NumPy has another BLAS")
     assert lu._getrf(np.ones((1, 9, 9), np.float32)) is not None
     assert lu._getrf(np.ones((100, 9, 9), np.float32)) is None and lu._getrf(np.ones((1, 9, 9), np.int64)) is None
+
+
+# zlib.crc32 of the bytes of LU and pivots by torch 2.13 on a CPU, for the matrices of the test
+LU_OF_SMALL = {
+    ("float32", 2, 2): 1868021390,
+    ("float32", 3, 3): 4177537310,
+    ("float32", 4, 4): 4119670100,
+    ("float32", 5, 5): 2223445033,
+    ("float32", 9, 9): 4267966437,
+    ("float32", 16, 16): 4164043481,
+    ("float32", 3, 7): 1770952970,
+    ("float32", 7, 3): 2411886251,
+    ("float32", 16, 4): 1752375263,
+    ("float64", 2, 2): 953788979,
+    ("float64", 3, 3): 458672010,
+    ("float64", 4, 4): 2833129542,
+    ("float64", 5, 5): 3742790167,
+    ("float64", 9, 9): 2822345810,
+    ("float64", 16, 16): 2417041523,
+    ("float64", 3, 7): 3408795369,
+    ("float64", 7, 3): 493287934,
+    ("float64", 16, 4): 1287837426,
+}
+
+
+@pytest.mark.parametrize("case", LU_OF_SMALL, ids=str)
+def test_small_factors_are_torchs_bit_for_bit(case):
+    kind, m, n = case
+    i = torch.arange(m * n, dtype=torch.int64)
+    a = (((i * i * 31 + i * 17 + 5 * m + n) % 101 - 50).to(getattr(torch, kind)) / 7).reshape(m, n)
+    for matrices in (a, a.expand(300, m, n)):
+        factors, pivots, _ = L.lu_factor_ex(matrices)
+        factors, pivots = factors.reshape(-1, m, n)[-1], pivots.reshape(-1, min(m, n))[-1]
+        assert zlib.crc32(factors.contiguous().numpy().tobytes() + pivots.numpy().tobytes()) == LU_OF_SMALL[case]
+
+
+def test_singular_but_for_rounding():
+    """torch's elimination ends in a zero here, where NumPy's ends in 1e-8; kornia's homographies depend on the opposite."""
+    a = torch.tensor([[0.1, 0.2], [0.3, 0.6]])
+    assert L.lu_factor_ex(a).info.item() == 2 and L.det(a).item() == 0
+    for call in (lambda: L.inv(a), lambda: L.solve(a, torch.ones(2))):
+        with pytest.raises(L.LinAlgError, match="is singular"):
+            call()
+    almost = torch.tensor([[0.3, 0.6, 0.9], [0.1, 0.2, 0.3], [1, 0, 2]])
+    assert L.lu_factor_ex(almost).LU[2, 2].item() == 2.9802322387695312e-08
+
+
+def test_cofactors_of_an_almost_singular_matrix():
+    """det and inv have the last pivot, which is rounding here, from the same factors (kornia's essential matrices)."""
+    values = [[0.2057, -3.8266, 3.1615], [4.5417, -1.0707, -2.2023], [-1.0975, 1.6386, -0.6590]]
+    single, double = torch.tensor(values), torch.tensor(values, dtype=torch.float64)
+    cofactors, exact = (L.det(a) * L.inv(a).mT for a in (single, double))
+    assert torch.allclose(cofactors.double(), exact, rtol=2e-5)

@@ -7,6 +7,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.optim import optimizer as names
+from rushlight.optim.lbfgs import _strong_wolfe
 from rushlight.optim.lr_scheduler import LRScheduler, _enable_get_lr_call, _warn_get_lr_called_within_step
 
 REAL, WHOLE = torch.ones(2), torch.ones(2, dtype=torch.int32)
@@ -61,3 +62,18 @@ def test_scheduler_helpers():
     with warnings.catch_warnings(), _enable_get_lr_call(scheduler):
         warnings.simplefilter("error")
         assert scheduler.get_lr() == [2.0]
+
+
+def test_line_search_takes_torchs_arguments():
+    """As torchmin calls it; the numbers are those of torch 2.13."""
+
+    def rosenbrock(x, t, d):
+        w = (x + t * d).requires_grad_()
+        f = 100 * (w[1] - w[0] ** 2) ** 2 + (1 - w[0]) ** 2
+        return f.item(), torch.autograd.grad(f, w)[0]
+
+    x = torch.tensor([-1.2, 1.0], dtype=torch.float64)
+    f, g = rosenbrock(x, 0.0, x)
+    f_new, g_new, t, evals = _strong_wolfe(rosenbrock, x, 1.0, -g, f, g, -g.dot(g))
+    assert f_new == pytest.approx(4.128138340789158) and float(t) == pytest.approx(0.0007892073839786153) and evals == 8
+    assert g_new.tolist() == pytest.approx([-0.40759429066892405, 1.7731274075127867])

@@ -1,9 +1,12 @@
 """torch._C, _utils, _tensor, functional, return_types, types, futures."""
 
+import typing
+
 import pytest
 
 import rushlight as torch
 from rushlight import _C, _tensor, _utils, functional, futures, return_types, types
+from rushlight.nn import common_types
 
 
 def test_names():
@@ -32,6 +35,20 @@ def test_device_index():
         _utils._get_device_index("cpu")
     with pytest.raises(ValueError, match="specified index"):
         _utils._get_device_index(None)
+
+
+def test_types_of_sizes():
+    """Libraries write them into annotations of their own layers, as `Union[str, _size_1_t]`, and into TorchScript."""
+    assert common_types._size_2_t == int | tuple[int, int] and common_types._ratio_any_t == float | tuple[float, ...]
+    assert typing.Union[str, common_types._size_1_t] == str | int | tuple[int]
+    assert common_types._maybe_indices_t == torch.Tensor | tuple[torch.Tensor, torch.Tensor]
+
+
+def test_class_of_futures():
+    """What is derived from a future is of the class in C++, of which that of `torch.futures` is one."""
+    future = futures.Future()
+    assert type(future.then(len)) is type(futures.collect_all([future])) is torch.Future is not futures.Future
+    assert isinstance(future, torch.Future) and not hasattr(torch.Future, "set_exception")
 
 
 def test_futures():

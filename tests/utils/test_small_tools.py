@@ -50,3 +50,13 @@ def test_extensions_are_absent(name):
 def test_the_environment(capsys):
     torch.utils.collect_env.main()
     assert "rushlight" in capsys.readouterr().out
+
+
+def test_what_collects_the_environment():
+    """kornia's tests ask for the compiler and the processor."""
+    tools = torch.utils.collect_env
+    assert tools.run("echo a; exit 3") == (3, "a", "")
+    assert tools.run_and_return_first_line(lambda command: (0, "a\nb", ""), "c") == "a"
+    assert tools.get_gcc_version(lambda command: (0, "gcc (Debian) 12", "")) == "(Debian) 12"
+    assert tools.get_gcc_version(lambda command: (127, "", "not found")) is None
+    assert tools.get_cpu_info(lambda command: (1, "", "failed")) in ("failed", "None")

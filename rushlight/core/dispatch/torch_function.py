@@ -164,6 +164,15 @@ def ask_operands(record: Op, tensors: tuple, metadata: tuple) -> Any:
     return ask(shown, overloaded_args(tensors, {}), tensors, given)
 
 
+def ask_first(name: str, args: tuple) -> Any:
+    """For a function that is no operator, given the first duck type of the process: what that says, or NotImplemented."""
+    values = overloaded_args(args, {})
+    if not values:
+        return NotImplemented
+    activate()
+    return ask(OPS[name], values, args, {})
+
+
 _PLAIN = frozenset([Tensor, int, float, bool, str, complex, type(None), slice, type(Ellipsis)])
 
 

@@ -16,6 +16,7 @@ from rushlight.core.dispatch.extension_points import (
     module_programs,
     training_observer,
 )
+from rushlight.core.dispatch.op import OPS
 from rushlight.core.tensor.legacy_types import typename
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.parameter import Buffer, Parameter, reset_grads
@@ -125,8 +126,14 @@ class Module(Hookable, Stateful, Convertible, Tree):
             super().__init__(*args, **kwargs)
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let the errors of Rushlight's own layers name the layer and not the private base that has its `__init__`."""
+        """Let the errors of Rushlight's own layers name the layer and not the private base that has its `__init__`.
+
+        An operator in the class (`activation = torch.tanh`) is not bound to its modules: torch's are no Python functions.
+        """
         super().__init_subclass__(**options)
+        for name, value in list(vars(cls).items()):
+            if type(value) is FunctionType and OPS.get(value.__name__) is value:
+                setattr(cls, name, staticmethod(value))
         if not _is_own(cls) or "__init__" in vars(cls) or cls.__name__[0] == "_":
             return
         init = cls.__init__

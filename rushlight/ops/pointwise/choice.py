@@ -9,6 +9,7 @@ from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import binary, composite, primitive
 from ...core.dispatch.scalars import exact, number_as
 from ...core.dispatch.slow_path import write_out
+from ...core.dispatch.torch_function import ask_first
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word
 from .building_blocks import SOME, bits_of, in_order_of, of_arrays, zero_where
@@ -74,6 +75,8 @@ def where(condition, input=None, other=None, *, out=None):
             )
         condition = condition.to(dtypes.bool_)
     if not (isinstance(input, Tensor) and isinstance(other, Tensor) and input.dtype is other.dtype):
+        if (answer := ask_first("where", (condition, input, other))) is not NotImplemented:
+            return answer
         input, other = of_common_type(input, other)
     result = _where(condition, input, other)
     return result if out is None else write_out("where", (condition, input, other), result, out)

@@ -22,6 +22,7 @@ from ..pointwise.building_blocks import F32, F64
 from ..pointwise.checks import still_of_type, word
 from ..product.matmul import gram, mm
 from . import gradients as recorded
+from . import turns
 
 # ---------------------------------------------------------------------------------------------- rows and products
 
@@ -408,7 +409,12 @@ def _operator(name: str, node: str, kernel, rule, outputs: int):
     options = {"outputs": outputs, "node": node, "jit_min_elements": least, "jit_warmup": after, "keeps": keeps}
     operator = primitive(name=name, public=False, **options)(kernel)
     operator.vjp(rule)
+    operator.record.node_class.turns = property(turns.of_lstm) if name == "lstm_layer" else _turns(kernel)
     return operator
+
+
+def _turns(kernel) -> tuple[int, ...]:
+    return turns.COMPOSED_LSTM if kernel is _lstm else turns.COMPOSED
 
 
 lstm_layer = _operator("lstm_layer", "MkldnnRnnLayerBackward0", _lstm, _lstm_rule, 3)

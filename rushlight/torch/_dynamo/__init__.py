@@ -14,6 +14,7 @@ from ...compile.hints import (
 from ...compile.stance import set_stance
 from ...core.dispatch.mode import emit_event
 from ...nn.modules.compiled import OptimizedModule
+from ..compiler import list_backends
 from . import config
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "graph_break",
     "is_compiling",
     "is_dynamo_supported",
+    "list_backends",
     "mark_dynamic",
     "mark_static",
     "mark_static_address",

@@ -33,6 +33,9 @@ from .answers import (
 from .answers import (
     _initialized as _initialized,
 )
+from .answers import (
+    _is_in_bad_fork as _is_in_bad_fork,
+)
 from .memory import (
     caching_allocator_enable,
     empty_cache,

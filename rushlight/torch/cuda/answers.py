@@ -53,6 +53,11 @@ def is_initialized() -> bool:
     return any(where.device.type == "cuda" for where in opened())
 
 
+def _is_in_bad_fork() -> bool:
+    """Whether this process was forked from one that had used a GPU of torch's: False, as no such state is inherited."""
+    return False
+
+
 def is_bf16_supported(including_emulation: bool = True) -> bool:
     """Whether the device computes in bfloat16: False."""
     return False

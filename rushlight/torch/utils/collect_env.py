@@ -1,6 +1,7 @@
 """`torch.utils.collect_env`, and the command `rushlight env`: what is installed, as text for a bug report."""
 
 import os
+import re
 import sys
 
 from ...backend import isa
@@ -95,6 +96,75 @@ def get_pretty_env_info() -> str:
     with contextlib.redirect_stdout(text):
         print_environment()
     return text.getvalue()
+
+
+# ---------------------------------------------------------------------------------------------- torch's helpers
+
+
+def run(command):
+    """(status, output, errors) of a command, which is a text for the shell or a list."""
+    import locale
+    import subprocess
+
+    done = subprocess.run(command, shell=isinstance(command, str), capture_output=True)
+    encoding = "oem" if get_platform() == "win32" else locale.getpreferredencoding()
+    return done.returncode, done.stdout.decode(encoding).strip(), done.stderr.decode(encoding).strip()
+
+
+def run_and_read_all(run_lambda, command):
+    """The output of a command that `run_lambda` runs, or None where it fails."""
+    status, output, _ = run_lambda(command)
+    return None if status else output
+
+
+def run_and_parse_first_match(run_lambda, command, regex):
+    """The first group of an expression in the output of a command, or None."""
+    found = re.search(regex, run_and_read_all(run_lambda, command) or "")
+    return found and found[1]
+
+
+def run_and_return_first_line(run_lambda, command):
+    """The first line of the output of a command, or None where it fails."""
+    output = run_and_read_all(run_lambda, command)
+    return None if output is None else output.split("\n")[0]
+
+
+def get_gcc_version(run_lambda):
+    """What `gcc --version` names, or None."""
+    return run_and_parse_first_match(run_lambda, "gcc --version", r"gcc (.*)")
+
+
+def get_clang_version(run_lambda):
+    """What `clang --version` names, or None."""
+    return run_and_parse_first_match(run_lambda, "clang --version", r"clang version (.*)")
+
+
+def get_cmake_version(run_lambda):
+    """What `cmake --version` names, or None."""
+    return run_and_parse_first_match(run_lambda, "cmake --version", r"cmake (.*)")
+
+
+def get_nvidia_driver_version(run_lambda):
+    """The version of NVIDIA's driver, or None."""
+    return run_and_parse_first_match(run_lambda, "nvidia-smi", r"Driver Version: (.*?) ")
+
+
+def get_gpu_info(run_lambda):
+    """The names of NVIDIA's GPUs, a line each, or None."""
+    return run_and_read_all(run_lambda, "nvidia-smi -L")
+
+
+def get_cpu_info(run_lambda):
+    """What the system says of its processors: `lscpu` on Linux, `sysctl` on macOS."""
+    command = {"linux": "lscpu", "darwin": "sysctl -n machdep.cpu.brand_string"}.get(get_platform())
+    status, output, errors = run_lambda(command) if command else (0, "None", "")
+    return errors if status else output
+
+
+def get_platform():
+    """One of "linux", "win32", "cygwin", "darwin", or `sys.platform`."""
+    known = ("linux", "win32", "cygwin", "darwin")
+    return next((name for name in known if sys.platform.startswith(name)), sys.platform)
 
 
 def main() -> None:

@@ -375,14 +375,14 @@ class Waits(Squares):
 
 
 def test_a_stuck_worker_is_named_once(monkeypatch):
-    monkeypatch.setattr(parallel_iterator, "_STUCK_S", 0.05)
     dataset = Waits()
     iterator = iter(DataLoader(dataset, batch_size=2, sampler=[0, 1, 5, 2, 3, 4], num_workers=2))
-    assert next(iterator).tolist() == [0, 1]
+    assert next(iterator).tolist() == [0, 1]  # a worker on a busy machine takes longer than the limit to start
     words = (
         r"worker 1 \(pid \d+\) while it had to load the samples at indices \[5, 2\] has not answered for 0.05 seconds"
     )
-    with pytest.warns(UserWarning, match=words) as caught:
+    with monkeypatch.context() as limit, pytest.warns(UserWarning, match=words) as caught:
+        limit.setattr(parallel_iterator, "_STUCK_S", 0.05)
         threading.Timer(0.5, os.write, (dataset.gate[1], b"!")).start()
         assert next(iterator).tolist() == [5, 2]
     assert len(caught) == 1 and caught[0].filename == __file__
@@ -394,8 +394,9 @@ def test_a_stuck_worker_is_named_once(monkeypatch):
 def test_the_limit_names_the_worker(monkeypatch):
     monkeypatch.setattr(pool, "_GRACE_S", 0.1)
     dataset = Waits()
-    iterator = iter(DataLoader(dataset, sampler=[0, 5], num_workers=1, timeout=0.2))
+    iterator = iter(DataLoader(dataset, sampler=[0, 5], num_workers=1, timeout=60))
     next(iterator)
+    iterator._timeout = 0.2
     with pytest.raises(RuntimeError, match=r"timed out after 0.2 seconds: worker 0 \(pid \d+\) .* at indices \[5\]"):
         next(iterator)
     for end in dataset.gate:
