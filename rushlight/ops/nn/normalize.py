@@ -444,9 +444,7 @@ def _group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-5):
             )
     rows = _wide(input)
     rows = np.ascontiguousarray(rows) if type(rows) is np.ndarray else rows  # in which order the result is then
-    rows = rows.reshape(
-        n, num_groups, input.size // (n * num_groups) if n else c // num_groups * prod(input.shape[2:])
-    )
+    rows = rows.reshape(n, num_groups, input.size // (n * num_groups) if n else c // num_groups * prod(input.shape[2:]))
     d, mean, var = _moments(rows, (2,))
     rstd = _inverse_root(var, eps)
     out = np.multiply(d, rstd, out=d).reshape(input.shape)
