@@ -2,6 +2,8 @@
 
 `0`: what is called eagerly runs by its kernels, however often it is repeated. `always`: what comes again becomes a program
 also where that is not expected to pay. Anything else: where it is.
+
+And whether the program was written for torch.
 """
 
 from __future__ import annotations
@@ -12,10 +14,15 @@ __all__ = ["jit"]
 
 
 class _Switch:
-    """on: whether programs may replace eager passes, steps and kernels. always: even if they may not pay."""
+    """on: whether programs may replace eager passes, steps and kernels. always: even if they may not pay.
+
+    for_torch: the program imports Rushlight as `torch`: where torch compiles something with `fullgraph=True`, and
+    Rushlight cannot, it runs eagerly, with a warning.
+    """
 
     on = os.environ.get("RUSHLIGHT_JIT", "1") != "0"
     always = os.environ.get("RUSHLIGHT_JIT") == "always"
+    for_torch = False
 
 
 jit = _Switch

@@ -4,6 +4,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 import rushlight as torch
@@ -553,3 +554,48 @@ def test_the_log(monkeypatch, capsys):
     monkeypatch.setenv("RUSHLIGHT_LOG", "graph")
     call(torch.compile(lambda x: x.exp()), 4, torch.ones(2))
     assert "= exp(" in capsys.readouterr().err
+
+
+@pytest.fixture
+def for_torch(monkeypatch):
+    """As in a program that imports Rushlight as `torch`."""
+    from rushlight.core.jit_switch import jit
+
+    monkeypatch.setattr(jit, "for_torch", True)
+
+
+@pytest.mark.usefixtures("for_torch")
+def test_fullgraph_in_programs_for_torch_raises_where_torch_breaks_the_graph():
+    def branch(x):
+        return x if x.sum() > 0 else -x
+
+    def masked(x):
+        return x[x > 0]
+
+    def number(x):
+        return x * (x.sum().item() > 0)
+
+    for f in (branch, masked, number):
+        compiled = torch.compile(f, fullgraph=True)
+        with pytest.raises(RuntimeError, match="compiled"):
+            for _ in range(4):
+                compiled(torch.ones(3))
+
+
+@pytest.mark.usefixtures("for_torch")
+def test_fullgraph_in_programs_for_torch_runs_what_torch_compiles():
+    seen = []
+
+    def remember(x):
+        seen.append(1)
+        return x * len(seen)
+
+    def with_numpy(x):
+        return torch.from_numpy(np.cumsum((x * 2).numpy()))
+
+    for f, words in ((remember, "a list outside the function"), (with_numpy, r"numpy\(\) of a tensor")):
+        compiled = torch.compile(f, fullgraph=True)
+        with pytest.warns(UserWarning, match=f"{f.__name__} runs eagerly: .*{words}"):
+            results = [compiled(torch.ones(3)).tolist() for _ in range(5)]
+        assert results == ([[n] * 3 for n in range(1, 6)] if f is remember else [[2, 4, 6]] * 5)
+    assert len(seen) == 5

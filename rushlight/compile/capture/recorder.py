@@ -29,7 +29,7 @@ from ..ir.overlapping_writes import Ordered, is_ordered
 from .exchanges import record_exchange
 from .memory import Existing, Memory, Region, add_source, value_of
 from .scalars_read import Read, is_read, marked, plain
-from .sources import Argument, CaptureError, Option
+from .sources import Argument, CaptureError, GraphBreakError, Option
 from .splice import Splice
 from .structure import rebuild
 from .tail_position import is_last
@@ -450,11 +450,12 @@ class Recorder:
             self.closed = line
             return number
         if how == "float()":
-            raise CaptureError(
+            raise GraphBreakError(
                 f"{describe(line)}: float() of a tensor must be the last operation before a compiled function returns "
                 "the number. Move it to the end of the function, or use .item()"
             )
-        raise CaptureError(
+        kind = CaptureError if how == "numpy()" else GraphBreakError  # torch traces NumPy
+        raise kind(
             f"{describe(line)}: {how} of a tensor computed inside the compiled function; its value is only known when the "
             "program runs. Use torch.where or a mask instead of a branch, return the tensor and inspect it outside, or use "
             ".item() for a number that is only returned"
@@ -594,7 +595,7 @@ class Recorder:
 
     def used(self, what: str) -> None:
         """Python uses a number that was read from a tensor; what: "an f-string uses"."""
-        raise CaptureError(
+        raise GraphBreakError(
             f"{describe(self._line())}: {what} .item() of a tensor computed inside the compiled function; its value is only "
             "known when the program runs. Return the number (or the tensor) and do this outside"
         )
@@ -606,11 +607,11 @@ class Recorder:
 class Listener:
     """Passes events on to a recorder until one cannot be captured; `error` is why.
 
-    strict: the error is raised where the user's code is. Else the call goes on as if it were not captured.
+    raises: of an error, whether it is raised where the user's code is. Else the call goes on as if it were not captured.
     """
 
-    def __init__(self, recorder: Recorder, strict: bool):
-        self._recorder, self.strict = recorder, strict
+    def __init__(self, recorder: Recorder, raises: Callable[[Exception], bool]):
+        self._recorder, self.raises = recorder, raises
         self.error: CaptureError | None = None
 
     @property
@@ -627,18 +628,18 @@ class Listener:
                 return method(*values)
             except Exception as error:
                 self.refuse(error)
-        elif self.strict:
+        elif self.raises(self.error):
             raise self.error  # what the user's code has caught
         return None
 
     def refuse(self, error: Exception) -> None:
         """Give up: what cannot be captured, or a mistake in the recorder, ends no one's program."""
         if not isinstance(error, CaptureError):
-            if self.strict or os.environ.get("RUSHLIGHT_CHECK") == "1":
+            if self.raises(error) or os.environ.get("RUSHLIGHT_CHECK") == "1":
                 raise error
             error = CaptureError(f"{describe(user_line(1))}: {type(error).__name__}: {error}")
         self.error = error
-        if self.strict:
+        if self.raises(error):
             raise error
 
     def read_names(self, reads: Reads) -> None:
@@ -722,7 +723,7 @@ def _flat(value: Any) -> list:
 def _check_shape_is_fixed(record: Op, operands: tuple, line: Any) -> None:
     masked = record.name == "index" and any(isinstance(o, Ref) and o.dtype == np.bool_ for o in operands[1:])
     if masked or record.name in _COUNTING:
-        raise CaptureError(
+        raise GraphBreakError(
             f"{describe(line)}: the result shape of {record.name}() depends on its input's values, which cannot be compiled. "
             "Use where() or a product with the mask, or do this outside the compiled function"
         )

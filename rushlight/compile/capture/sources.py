@@ -15,6 +15,10 @@ class CaptureError(RuntimeError):
     """A function does something that a captured program cannot repeat; the message names the line and a way out."""
 
 
+class GraphBreakError(CaptureError):
+    """A `CaptureError` where torch.compile breaks the graph, too: Python needs a value that a program computes."""
+
+
 class Argument:
     """The tensor (or ndarray) at a position among the leaves of the call's arguments."""
 

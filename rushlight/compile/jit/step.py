@@ -15,6 +15,7 @@ from weakref import ref
 from ...core.determinism import mode
 from ...core.dispatch.extension_points import profiled_block, training_observer
 from ...core.dispatch.mode import thread
+from ...core.jit_switch import jit
 from ...core.locks import lock
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.tensor import Tensor
@@ -28,7 +29,7 @@ from ..capture.memory import PATIENCE_S, recording
 from ..capture.outputs import Outcome
 from ..capture.recorder import Listener, Recorder
 from ..capture.results import flatten_result
-from ..capture.sources import CaptureError
+from ..capture.sources import CaptureError, GraphBreakError
 from ..capture.structure import Slot, classes, containers, flatten, rebuild
 from ..guards.guards import CallGuards, Guards, modes
 from ..ir.graph import Graph
@@ -113,7 +114,7 @@ class CompiledStep:
 
     @property
     def fallback(self) -> bool:
-        """Whether a function that cannot be captured runs eagerly."""
+        """Whether every function that cannot be captured runs eagerly."""
         return not self.fullgraph or settings.suppress_errors
 
     def reset(self) -> None:
@@ -188,8 +189,9 @@ class CompiledStep:
 
     def _without_arrays(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run a call with sparse, nested or other tensors for which there are no programs."""
-        if not self.fallback:
-            raise CaptureError("sparse and nested tensors are not compiled; convert them, or compile without fullgraph")
+        error = CaptureError("sparse and nested tensors are not compiled; convert them, or compile without fullgraph")
+        if self._raises(error):
+            raise error
         return self._plainly(args, kwargs)
 
     def _replay(self, program: Program, leaves: list, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -198,7 +200,7 @@ class CompiledStep:
             return program.run(leaves)
         except Undone as undone:
             error = undone.error
-        if not self.fallback and isinstance(error, CaptureError):
+        if isinstance(error, CaptureError) and self._raises(error):
             raise error
         result = self._plainly(args, kwargs)
         self._refuse(error)  # only the program fails: it is not used again
@@ -272,7 +274,7 @@ class CompiledStep:
     def _record(self, args, kwargs, leaves, template, now, candidate: _Captured | None) -> Any:
         reads, modules = (None, ()) if candidate is None else (candidate.reads, candidate.modules)
         recorder = Recorder(leaves, self.varying, self.function, reads, modules, tuple(classes(template)))
-        listener = Listener(recorder, strict=not self.fallback)
+        listener = Listener(recorder, self._raises)
         owner = getattr(self.function, "__self__", None)
         if hasattr(owner, "_parameters"):
             recorder.entered(owner)
@@ -290,12 +292,16 @@ class CompiledStep:
             self._refuse(error)
         return _unmarked(box[0]) if recorder.handed_out else box[0]
 
+    def _raises(self, error: Exception) -> bool:
+        """Whether `fullgraph` makes it an error; in a program for torch, what torch compiles is none."""
+        return not self.fallback and (not jit.for_torch or isinstance(error, GraphBreakError))
+
     def _refuse(self, error: Exception) -> None:
         """Run eagerly from now on, with one warning; or raise the error, as `fullgraph` asks for."""
         captured = isinstance(error, CaptureError)
         if captured and not re.match(r".+:\d+: ", str(error)):
-            error = CaptureError(f"{_place(self.function)}: {error}")
-        if not self.fallback or (not captured and os.environ.get("RUSHLIGHT_CHECK") == "1"):
+            error = type(error)(f"{_place(self.function)}: {error}")
+        if self._raises(error) or (not captured and os.environ.get("RUSHLIGHT_CHECK") == "1"):
             raise error
         self.given_up, self.captured = True, []
         text = str(error) if captured else f"{type(error).__name__}: {error}"
