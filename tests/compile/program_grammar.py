@@ -619,7 +619,10 @@ class Grammar:
         ]
         mask = self.where(lambda m: m.dtype == torch.bool)
         if mask is not None:
-            texts.append(f"{x}.masked_fill_({mask}, {n})")
+            texts += [f"{x}.masked_fill_({mask}, {n})"]
+        if 0 not in self.env[x].stride():  # of expanded tensors it is deprecated
+            texts += [f"{x}[{x} {self.pick(COMPARE)} {n}] = {self.number()}", f"{x}[{x} < 0] = {x}.max()"]
+            texts += [f"{x}[{mask}] = {n}"] if mask is not None else []
         return self.pick(texts).replace("(_)", f"({n})")
 
     def grad_free(self) -> str | None:

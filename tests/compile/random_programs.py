@@ -41,6 +41,7 @@ import rushlight.nn.functional as F
 _SINGLE = 2.0**-23  # what is float64 in a program was computed from float32
 STEPS = 7  # the first plain, two captured, three replayed, and the last one plain again
 PLANTED = 5  # the step in which some arguments hold nan and infinity
+CALM = 3  # steps, the plain and the captured ones, whose arguments are positive and whose masks are false in a calm program
 OPTIMIZERS = [  # a gradient that is nothing but rounding would become a whole step with Adam's own eps
     "torch.optim.SGD(parameters, lr=0.05, momentum=0.9)",
     "torch.optim.SGD(parameters, lr=0.05)",
@@ -73,6 +74,7 @@ class Program(NamedTuple):
     results: list[str]
     optimizer: str
     plant: bool = False
+    calm: bool = False
 
     def source(self) -> str:
         """The step as a function."""
@@ -93,7 +95,7 @@ class Program(NamedTuple):
             "# run in tests/compile\nfrom random_programs import Program, Statement, check\n\n"
             f"{step}\nbody = [\n{body}]\nprogram = Program(\n    {self.seed},\n    {self.leaves!r},\n"
             f"    [Statement(*s) for s in body],\n    {self.losses!r},\n    {self.results!r},\n    {self.optimizer!r},\n"
-            f"    {self.plant!r},\n)\nprint(check(program) or 'compiled equals eager')\n"
+            f"    {self.plant!r},\n    {self.calm!r},\n)\nprint(check(program) or 'compiled equals eager')\n"
         )
 
 
@@ -127,12 +129,13 @@ class World:
         rng = np.random.default_rng([self.program.seed, int(name[1:]), step])
         if kind == "integers":
             return torch.from_numpy(rng.integers(0, numbers[0], numbers[1:]))
+        is_calm = self.program.calm and step < CALM and name.startswith("a")
         if kind == "mask":
-            return torch.from_numpy(np.asarray(rng.random(numbers) < 0.6))
+            return torch.from_numpy(np.asarray(rng.random(numbers) < (0.0 if is_calm else 0.6)))
         if kind == "bytes":
             return torch.from_numpy(np.asarray(rng.integers(0, 7, numbers)).astype(np.uint8))
         a = rng.normal(size=numbers) if kind != "uniform" else rng.uniform(0.1, 0.9, numbers)
-        a = np.asarray(a).astype(np.float32).astype(np.float64)
+        a = np.asarray(np.abs(a) * 0.5 + 0.25 if is_calm else a).astype(np.float32).astype(np.float64)
         if self.noise:
             a = np.asarray(a * (1 + self.noise * np.random.default_rng(step).choice([-1.0, 1.0], a.shape)))
         if self.program.plant and step == PLANTED and name.startswith("a") and a.size > 2 and name[-1] in "02468":
@@ -338,6 +341,7 @@ class Generator:
             results,
             self.grammar.pick(OPTIMIZERS),
             self.rng.random() < 0.15,
+            self.rng.random() < 0.5,
         )
         while not works(program):
             writes = [i for i, s in enumerate(program.body) if not s.target]
@@ -363,7 +367,7 @@ def _wild(t: Any) -> bool:
 def works(program: Program) -> bool:
     """Whether a program runs eagerly, and with numbers that can be compared."""
     try:
-        out = runs(program._replace(plant=False), torch.float32, steps=4)
+        out = runs(program._replace(plant=False, calm=False), torch.float32, steps=4)
         runs(program, torch.float64, steps=1)
     except Exception:
         return False
@@ -431,7 +435,11 @@ def shrunk(program: Program, failure: str) -> Program:
         candidates = [lambda p, n=n: p._replace(results=[r for r in p.results if r != n]) for n in program.results]
         candidates += [lambda p, n=n: p._replace(losses=[r for r in p.losses if r != n]) for n in program.losses]
         candidates += [lambda p, s=s: without(p, p.body.index(s)) if s in p.body else p for s in reversed(program.body)]
-        candidates += [lambda p: p._replace(plant=False), lambda p: p._replace(optimizer=OPTIMIZERS[1])]
+        candidates += [
+            lambda p: p._replace(plant=False),
+            lambda p: p._replace(calm=False),
+            lambda p: p._replace(optimizer=OPTIMIZERS[1]),
+        ]
         for candidate in candidates:
             smaller = candidate(program)
             if smaller != program and fails(smaller):

@@ -1,6 +1,7 @@
 """Training steps of many kinds: compiled, they leave bit for bit what eager calls leave."""
 
 import cProfile
+import gc
 import sys
 
 import numpy as np
@@ -456,3 +457,27 @@ def test_under_a_profiler_and_a_tracer():
     assert step.has_program((torch.ones(3),), {})
     assert any("max" in str(entry.code) for entry in profile.getstats())
     assert "return" in lines
+
+
+def test_finalizers_of_libraries_that_run_amid_a_capture_are_not_the_functions(monkeypatch):
+    """Python's collector runs them at any moment: here while the step makes its lists."""
+    source = "import time, weakref\nclass Handle:\n    def __del__(self):\n        time.time()\n"
+    source += "class Watched: pass\ndef tell():\n    time.time()\ndef watch(o):\n    weakref.finalize(o, tell)\n"
+    library: dict = {}
+    exec(compile(source, "/usr/lib/site-packages/handles.py", "exec"), library)
+
+    def drop():
+        for kind in ("Handle", "Watched"):
+            o = library[kind]()
+            o.itself = o
+            library["watch"](o)
+
+    def step(x):
+        lists = [[i] for i in range(5000)]
+        return x * len(lists)
+
+    compiled = torch.compile(step, fullgraph=True)
+    gc.collect()
+    for _ in range(5):
+        drop()
+        assert compiled(torch.ones(2)).tolist() == [5000, 5000]

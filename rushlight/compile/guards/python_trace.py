@@ -12,6 +12,7 @@ import dis
 import os
 import re
 import sys
+import weakref
 from collections.abc import Callable
 from functools import lru_cache
 from types import CodeType, FrameType
@@ -27,6 +28,7 @@ from .pure_calls import called_name, is_pure
 
 _STANDARD = (os.path.dirname(os.__file__) + os.sep, "<frozen")
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?!(?:numpy|ml_dtypes|llvmlite|PIL|safetensors|tqdm)[/\\])")
+_FINALIZE = weakref.finalize.__call__.__code__
 _NUMPY = os.path.dirname(np.__file__) + os.sep  # in a folder of any name: `pip install --target`
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"))
 _CELL = frozenset(
@@ -204,6 +206,8 @@ class Trace:
         """Whether a frame runs for the user, not for this package, while the call is captured."""
         if is_ours(code) or thread.state.listener is not self._listener or self._listener.error is not None:
             return False
+        if _is_in_finalizer(frame):
+            return False
         if known and not _is_standard(code):
             return True
         if _is_import_of_ours(frame):
@@ -224,6 +228,15 @@ class Trace:
             user = _user_frame(frame)
             where = describe((user.f_code, user.f_lasti))
             self._listener.refuse(CaptureError(f"{where}: {called_name(function)}"))
+
+
+def _is_in_finalizer(frame: FrameType | None) -> bool:
+    """Whether a frame runs because an object of a library goes: at any moment, whatever the user's code does then."""
+    while frame is not None and (_is_standard(frame.f_code) or _INSTALLED.search(frame.f_code.co_filename)):
+        if frame.f_code.co_name == "__del__" or frame.f_code is _FINALIZE:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _is_import_of_ours(frame: FrameType) -> bool:

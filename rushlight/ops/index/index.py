@@ -429,7 +429,7 @@ def _whole_mask(t: Tensor, index: Any) -> Tensor | None:
     Only where the values of the mask may not be read: a program would keep those places, a device would have to wait.
     """
     items = index if type(index) is tuple else (index,)
-    place = next((n for n, i in enumerate(items) if _is_mask(i)), None)
+    place = next((n for n, i in enumerate(items) if isinstance(i, Tensor) and i._array.dtype.kind == "b"), None)
     if place is None or may_branch_on_data(items[place]):
         return None
     before, after = items[:place], items[place + 1 :]
