@@ -15,7 +15,7 @@ import types
 from pathlib import Path
 
 from ..core import own_code
-from ..core.jit_switch import jit
+from ..core.jit_switch import run_for_torch
 from ..torch import code_to_run, version
 from . import lookup, missing_report, torch_names
 
@@ -41,7 +41,7 @@ def install(children=True):
             )
     if not installed():
         sys.meta_path.insert(0, AliasFinder())
-    jit.for_torch = True
+    run_for_torch()
     missing_report.join()
     _hide_absent_packages()
     _show_versions()

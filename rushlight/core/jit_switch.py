@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["jit"]
+__all__ = ["jit", "run_for_torch"]
 
 
 class _Switch:
@@ -26,3 +26,8 @@ class _Switch:
 
 
 jit = _Switch
+
+
+def run_for_torch() -> None:
+    """The program imports Rushlight as `torch`."""
+    jit.for_torch = True
