@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 import rushlight as torch
@@ -36,7 +37,6 @@ class Pure(Ctx):
         grad = _doubled(g).clone()
         grad[x < 0] = 0
         grad.clamp_(min=-5)
-        ctx.seen_once = True
         return grad, None
 
 
@@ -78,6 +78,21 @@ class Counts(Ctx):
         return g * 2, None
 
 
+class KeepsState(Ctx):
+    @staticmethod
+    def backward(ctx, g):
+        ctx.passes = getattr(ctx, "passes", 0) + 1
+        return g * ctx.passes, None
+
+
+class ExtendsList(Ctx):
+    @staticmethod
+    def backward(ctx, g):
+        notes = seen
+        notes += [1]
+        return g * 2, None
+
+
 class WritesGlobal(Ctx):
     @staticmethod
     def backward(ctx, g):
@@ -108,7 +123,7 @@ def _run(net, call, steps):
     return found
 
 
-IMPURE = [WritesMemory, WritesItems, Appends, CallsAnother, Counts, WritesGlobal]
+IMPURE = [WritesMemory, WritesItems, Appends, CallsAnother, Counts, KeepsState, ExtendsList, WritesGlobal]
 
 
 @pytest.mark.parametrize("function", [Pure, *IMPURE])
@@ -146,6 +161,18 @@ def test_an_operator_of_the_library_counts_once():
     assert len(seen) == 5
 
 
+def test_what_a_name_refers_to_is_looked_up_each_time():
+    def calling(helper):
+        return lambda ctx, g: helper(g)
+
+    assert side_effect(calling(_doubled)) is None
+    assert side_effect(calling(_note)) == "calls _note(), which calls append()"
+
+
+def _drawn(ctx, g):
+    return g * np.random.rand()
+
+
 @pytest.mark.parametrize(
     ("function", "words"),
     [
@@ -155,6 +182,9 @@ def test_an_operator_of_the_library_counts_once():
         (CallsAnother.backward, "calls _note(), which calls append()"),
         (Counts.backward, "assigns to the attribute .calls"),
         (lambda ctx, g: ctx.function(g), "calls ctx.function(), of which nothing is known"),
+        (_drawn, "draws from NumPy's random generator"),
+        (KeepsState.backward, "assigns to the attribute .passes"),
+        (ExtendsList.backward, "extends a list"),
         (lambda ctx, g: print(g), "calls print, of which nothing is known"),
         (lambda ctx, g: torch.where(g > 0, g, torch.zeros_like(g)).sum(), None),
         (torch.autograd.function.once_differentiable(Appends.backward), "calls append()"),

@@ -16,7 +16,7 @@ from ...autograd import engine
 from ...autograd.function import BackwardCFunction, written_backward
 from ...core.dispatch.mode import emit_event, thread
 from ...core.tensor.node import Freed, Leaf, Node, Output, function_of, inner
-from ...core.tensor.storage import moves, storage_of, tick
+from ...core.tensor.storage import describe, moves, storage_of, tick, user_line
 from ...core.tensor.tensor import Tensor, wrap
 from ..ir.graph import Graph, Value
 from ..ir.prune import prune
@@ -39,11 +39,10 @@ class Backward:
         self.outline = Outline(edges, wanted)
         self.refused: str | None = None  # the error of this backward, if the function itself made it impossible
         forward, self.graph = recorder.graph, Graph()
-        recorder.graph, listener = self.graph, Listener(recorder, lambda error: True)
+        recorder.graph, listener = self.graph, _BackwardListener(recorder)
         _refuse_hooks(edges, set(wanted))
         _refuse_side_effects(edges, set(wanted))
         hooks = [(e, e.hooks) for e in wanted]  # the engine runs them after the program
-        recorder.fixed = set(map(id, recorder.memory.all()))
         try:
             for e in wanted:
                 e.hooks = None
@@ -58,7 +57,7 @@ class Backward:
                 f"the backward of the compiled function raised {type(error).__name__}: {error}"
             ) from error
         finally:
-            recorder.graph, recorder.fixed = forward, None
+            recorder.graph = forward
             for e, known in hooks:
                 e.hooks = known
         if listener.error is not None:
@@ -372,6 +371,24 @@ def _ends(recorder: Recorder, edges: list) -> tuple[list, list, list[set[int]]]:
     return [existing.source_of(ends[e]) for e in found], list(found), list(found.values())
 
 
+class _BackwardListener(Listener):
+    """Refuses writes to what existed before the backward: the real one makes them again."""
+
+    def __init__(self, recorder: Recorder):
+        super().__init__(recorder, lambda error: True)
+        self._before = set(map(id, recorder.memory.all()))
+
+    def writing(self, target: Tensor) -> None:
+        """`target` is about to be written."""
+        region = self._recorder.memory.find(target._array) if target._array.size else None
+        if target._array.size and (region is None or id(region) in self._before):
+            line = describe(user_line(1))
+            self.refuse(CaptureError(
+                f"{line}: the backward of a custom function writes in place to a tensor from outside it, once more than "
+                "without compiling; compute a new tensor, or compile a step that calls backward() itself"
+            ))  # fmt: skip
+
+
 def _nodes(edges: list, ends: set) -> Iterator[Any]:
     """The edges and nodes of a history that ends at `ends`."""
     seen, stack = set(ends), list(edges)
@@ -390,8 +407,8 @@ def _refuse_side_effects(edges: list, ends: set) -> None:
         found = None if written is None else side_effect(written)
         if found is not None:
             raise CaptureError(
-                f"the backward of {node.name().removesuffix('Backward')} {found}: while the function is captured it would be run once more than the "
-                "program says"
+                f"the backward of {node.name().removesuffix('Backward')} {found}: while the function is captured it would "
+                "be run once more than the program says"
             )
 
 

@@ -105,9 +105,6 @@ class Recorder:
         del objects
         self.wanting = {id(t) for t in self.existing.tensors if t._edge is not None}
         self._claim()
-        self.fixed: set[int] | None = (
-            None  # ids of regions; while a backward is captured: those that were there before it
-        )
         self.result: Any = None
         self.modules: dict[int, Any] = {}
         self.optimizers: dict[int, Any] = {}
@@ -286,16 +283,6 @@ class Recorder:
         return value.ref()
 
     # ------------------------------------------------------------------------------------------ writes
-
-    def writing(self, target: Tensor) -> None:
-        """`target` is about to be written, by the user's backward perhaps, which will do so again when it really runs."""
-        if self.fixed is not None and target._array.size:
-            region = self.memory.find(target._array)
-            if region is None or id(region) in self.fixed:
-                raise CaptureError(
-                    f"{describe(self._line())}: the backward of a custom function writes in place to a tensor from outside it, "
-                    "once more than without compiling; compute a new tensor, or compile a step that calls backward() itself"
-                )
 
     def wrote(self, target: Tensor, a: Any, sources: tuple) -> None:
         """`target` was overwritten with `a`: an array, that of one of `sources` or made from it, or a number."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["side_effect"]
 
-_DEPTH = 4  # functions that call each other
 _LIBRARIES = frozenset(
     {"torch", "rushlight", "numpy", "math", "operator", "functools", "itertools", "einops", "typing"}
 )
@@ -34,25 +33,26 @@ _CHANGING = frozenset({
     "setdefault", "step", "update", "write",
 })  # fmt: skip
 
-_known: dict[Any, str | None] = {}  # by code
 
+def side_effect(function: Callable[..., Any], seen: set[Any] | None = None) -> str | None:
+    """What the function does or may do, in words that follow its name; None where its source shows nothing.
 
-def side_effect(function: Callable[..., Any], depth: int = 0) -> str | None:
-    """What the function does or may do, in words that follow its name; None where its source shows nothing."""
+    seen: the code of the functions that call it. Nothing is remembered: what a name refers to may change between captures.
+    """
     while getattr(function, "__module__", "").startswith(own_code.MODULES) and hasattr(function, "__wrapped__"):
         function = function.__wrapped__  # a decorator of our own
     if not isinstance(function, FunctionType):
         return None if _is_of_library(function) else f"calls {_name(function)}, which is not written in Python"
     if _is_of_library(function):
         return None
-    code = function.__code__
-    if code not in _known:
-        _known[code] = "calls itself too deeply" if depth > _DEPTH else None  # a call of itself shows nothing new
-        _known[code] = _of_source(function, depth)
-    return _known[code]
+    seen = set() if seen is None else seen
+    if function.__code__ in seen:  # a call of itself shows nothing new
+        return None
+    seen.add(function.__code__)
+    return _of_source(function, seen)
 
 
-def _of_source(function: FunctionType, depth: int) -> str | None:
+def _of_source(function: FunctionType, seen: set[Any]) -> str | None:
     import ast
     import inspect
     import textwrap
@@ -62,7 +62,7 @@ def _of_source(function: FunctionType, depth: int) -> str | None:
     except (OSError, SyntaxError, TypeError):
         return "has no source that can be read"
     try:
-        _Reader(function, depth).read(tree)
+        _Reader(function, seen).read(tree)
     except _Found as found:
         return str(found)
     return None
@@ -86,8 +86,8 @@ _UNKNOWN = object()
 class _Reader:
     """Goes through the source of one function."""
 
-    def __init__(self, function: FunctionType, depth: int):
-        self.depth, self.globals = depth, function.__globals__
+    def __init__(self, function: FunctionType, seen: set[Any]):
+        self.seen, self.globals = seen, function.__globals__
         code = function.__code__
         self.context = code.co_varnames[0] if code.co_argcount else None
         self.locals = {*code.co_varnames, *code.co_cellvars}
@@ -105,6 +105,8 @@ class _Reader:
                 raise _Found("is a generator")
             if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
                 self._assigned(node)
+            elif isinstance(node, ast.AugAssign) and isinstance(node.value, (ast.List, ast.ListComp)):
+                raise _Found("extends a list")
             elif isinstance(node, ast.Call):
                 self._called(node.func)
 
@@ -113,10 +115,8 @@ class _Reader:
 
         root = _root(target)
         of_context = isinstance(root, ast.Name) and root.id == self.context
-        if isinstance(target, ast.Attribute):
-            if not (of_context and target.value is root):
-                raise _Found(f"assigns to the attribute .{target.attr}")
-            return
+        if isinstance(target, ast.Attribute):  # of the context, too: the real backward would find it there
+            raise _Found(f"assigns to the attribute .{target.attr}")
         held = self._value(root)
         if of_context or (held is not _UNKNOWN and not isinstance(held, Tensor)):
             raise _Found(f"assigns to {ast.unparse(target)}, which exists outside it")
@@ -149,6 +149,8 @@ class _Reader:
             if isinstance(root, ast.Name) and root.id == self.context and called.value is root:
                 raise _Found(f"calls {ast.unparse(called)}(), of which nothing is known")
             path = _path(called, root)
+            if "random" in path[:-1] and value is not _UNKNOWN and getattr(value, "__name__", "") == "numpy":
+                raise _Found("draws from NumPy's random generator")
             if path and value is not _UNKNOWN and not isinstance(value, Tensor):
                 self._function(_attribute(value, path))
         elif not isinstance(called, ast.Lambda):
@@ -165,7 +167,7 @@ class _Reader:
         except TypeError:
             pass
         if isinstance(value, FunctionType):
-            found = side_effect(value, self.depth + 1)
+            found = side_effect(value, self.seen)
             if found is not None:
                 raise _Found(f"calls {value.__name__}(), which {found}")
         elif not _is_of_library(value) and not (isinstance(value, type) and issubclass(value, BaseException)):

@@ -440,6 +440,12 @@ def _whole_mask(t: Tensor, index: Any) -> Tensor | None:
     return mask.reshape(mask.shape + (1,) * (t.ndim - place - mask.ndim))
 
 
+def _mask_for_number(t: Tensor, indices: Any, values: Any) -> Tensor | None:
+    """`_whole_mask` of the indices that `index_put` takes, where the values are one number in a tensor."""
+    is_number = isinstance(values, Tensor) and not values._array.ndim
+    return _whole_mask(t, tuple(indices)) if is_number else None
+
+
 def _is_single(value: Any) -> bool:
     return not value._array.ndim if isinstance(value, Tensor) else isinstance(value, _ASSIGNABLE)
 
@@ -573,12 +579,7 @@ def index_put(input, indices, values, accumulate=False):
     >>> index_put(zeros(3), (tensor([0, 0]),), tensor([1.0, 2.0]), accumulate=True)
     tensor([3., 0., 0.])
     """
-    if (
-        not accumulate
-        and isinstance(values, Tensor)
-        and values._array.ndim == 0
-        and (mask := _whole_mask(input, tuple(indices))) is not None
-    ):
+    if not accumulate and (mask := _mask_for_number(input, indices, values)) is not None:
         return input.masked_fill(mask, values)
     places = _put_indices(input, indices)
     values = _values("index_put", input, indices, places, values, accumulate)
@@ -602,12 +603,7 @@ def index_put_(input, indices, values, accumulate=False):
     >>> index_put_(zeros(3), (tensor([0, 2]),), tensor(1.0))
     tensor([1., 0., 1.])
     """
-    if (
-        not accumulate
-        and isinstance(values, Tensor)
-        and values._array.ndim == 0
-        and (mask := _whole_mask(input, tuple(indices))) is not None
-    ):
+    if not accumulate and (mask := _mask_for_number(input, indices, values)) is not None:
         return input.masked_fill_(mask, values)
     places = _put_indices(input, indices)
     values = _values("index_put_", input, indices, places, values, accumulate)
