@@ -145,7 +145,10 @@ _NUMBERS = {int, float, type(None)}
 
 
 def _limit_into(a, low, high):
-    if low != 0 and high != 0:  # at limits of 0 it would take their sign
+    if low and high:  # at limits of 0 it would take their sign
+        _clip(a, low, high, out=a)
+        return
+    if low != 0 and high != 0:
         _clip(a, *_both(low, high), out=a)
         return
     if low is not None:
