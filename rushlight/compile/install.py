@@ -19,6 +19,7 @@ from numpy import ndarray
 
 from ..core.determinism import mode
 from ..core.dispatch import extension_points
+from ..core.dispatch.mode import thread
 from ..core.dispatch.op import JIT_CANDIDATES
 from ..core.garbage import collection_paused
 from ..core.jit_switch import jit
@@ -44,6 +45,7 @@ _selected_left = 200_000
 _SELECTED_IN_PYTHON = 1 << 15  # elements of one call: 50 ms
 _POOLS = {"maxima": max_pool_2d, "largest": max_pool_values, "means": avg_pool_2d, "even_means": _adaptive_avg_2d}
 _SOFTMAXES = {False: _softmax, True: _log_softmax}  # by whether it is the logarithm
+_STEP = 3000
 _WINDOWED = 4  # a pool's kernel takes an element as long as others take so many
 
 
@@ -69,6 +71,7 @@ def install() -> None:
     extension_points.combine_repeated.register(_first_combine)
     extension_points.module_evaluated.register(_evaluated)
     extension_points.select_places.register(_select)
+    extension_points.recurrent_steps.register(_steps)
     for loop in FUSED_LOOPS.values():
         loop.override(partial(_first_loop, loop))
     for record in JIT_CANDIDATES:
@@ -235,6 +238,18 @@ def _rows(is_log: bool, kernel: Callable, x: Any, dim: int, dtype: Any) -> Any:
         elif not mode.on and (found := _eager_code().rows.softmax(x, is_log)) is not None:
             return found
     return kernel(x, dim, dtype)
+
+
+def _steps(cell: str, spans: Any, weight: ndarray, *arrays: ndarray | None) -> bool:
+    """The steps of a recurrent layer by generated code, once programs may take the place of this thread's kernels. Counted until
+    then: a step starts a dozen passes, which take as long as 3,000 elements.
+    """
+    if _work.left > 0 or not jit.on:
+        _work.left -= _STEP * len(spans) + (0 if arrays[0] is None else arrays[0].size)
+        return False
+    if mode.on or (mode.shared and not thread.state.grad and not cell.endswith(".backward")):
+        return False
+    return _eager_code().recurrent.run(cell, spans, weight, *arrays)
 
 
 def _run_large(record: Op, *arguments: Any, **keywords: Any) -> Any:

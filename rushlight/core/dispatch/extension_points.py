@@ -161,6 +161,11 @@ float32 and float64; None while NumPy's passes are to be taken.
 Read by `ops/reduce/sums.py`: in each sum of fewer than 131,072 such numbers.
 Filled by `compile/install.py`, when the first program is made. Costs: 2 us a call."""
 
+recurrent_steps: Slot[Callable[..., bool]] = Slot()
+"""Takes the steps of a recurrent layer, forward or backward: `(cell, spans, weight, *arrays)`. False: nothing was done.
+Read by `ops/recurrent/layers.py`: once a layer. Filled by `compile/install.py`: from the start with a function that counts, then
+with generated code. Costs: 10 us a call and 1 to 3 us a step beside the products."""
+
 select_places: Slot[Callable[[np.ndarray, np.ndarray, int, int, int, int], bool]] = Slot()
 """Does `ops/reduce/selection.py`'s `select`: rows of keys and their places, sorted or selected from as torch does it.
 False: nothing was done. Read by `ops/reduce/equal_elements.py`: where there are equal elements, or no order is asked for.

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.extension_points import recurrent_steps
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import primitive
 from ..pointwise.building_blocks import F32, F64
@@ -86,6 +87,12 @@ def _input_share(input, weight, *biases):
     return gates
 
 
+def _take_natively(cell: str, spans, weight, *arrays) -> bool:
+    """Whether generated code has taken the steps of a layer (`compile/lower/eager/recurrent.py`)."""
+    steps = recurrent_steps.value
+    return steps is not None and type(arrays[0]) is np.ndarray and steps(cell, spans, weight, *arrays)
+
+
 # The logistic function is (1 + tanh(x / 2)) / 2: a row's gates, logistic and tanh ones side by side, go through one tanh.
 
 
@@ -128,11 +135,20 @@ def _lstm(
     input, weight_ih, weight_hh, bias_ih, bias_hh, weight_hr = map(
         _wide, (input, weight_ih, weight_hh, bias_ih, bias_hh, weight_hr)
     )
-    h, c, k = _state(h0), _state(c0), c0.shape[1]
+    h, c = _state(h0), _state(c0)
     gates = _input_share(input, weight_ih, bias_ih, bias_hh)
     spans = step_spans(len(gates), len(h), batch_sizes, reverse)
-    weight, project = _columns(weight_hh, len(spans)), None if weight_hr is None else _columns(weight_hr, len(spans))
     y, hs, cs, ts = (np.empty((len(gates), a.shape[1]), gates.dtype, like=gates) for a in (h, h, c, c))
+    arrays = gates, h, c, hs, cs, ts, y
+    if weight_hr is not None or not _take_natively("lstm", spans, weight_hh.T, *arrays):
+        _lstm_steps(spans, weight_hh, weight_hr, *arrays)
+    y = y.reshape(*input.shape[:-1], h.shape[1])
+    return *(r.astype(d, copy=False) for r in (y, h, c)), gates, hs, cs, ts
+
+
+def _lstm_steps(spans, weight_hh, weight_hr, gates, h, c, hs, cs, ts, y) -> None:
+    weight, project = _columns(weight_hh, len(spans)), None if weight_hr is None else _columns(weight_hr, len(spans))
+    k = c.shape[1]
     scale, shift, _ = _lstm_rows(k, gates.dtype)
     for a, b in spans:
         z, ch, t = gates[a:b], c[: b - a], ts[a:b]
@@ -147,8 +163,6 @@ def _lstm(
         np.tanh(ch, t)
         new = z[:, 3 * k :] * t
         h[: b - a] = y[a:b] = new if project is None else _product(new, project)
-    y = y.reshape(*input.shape[:-1], h.shape[1])
-    return *(r.astype(d, copy=False) for r in (y, h, c)), gates, hs, cs, ts
 
 
 def _state(a):
@@ -166,11 +180,22 @@ def lstm_layer_backward(
     k, p = cs.shape[1], hs.shape[1]
     batch = batch_of(input, batch_sizes)
     dh, dc = _gradient(gh, (batch, p), gates.dtype), _gradient(gc, (batch, k), gates.dtype)
-    gy = None if gy is None else _wide(gy).reshape(-1, p)
+    gy = None if gy is None else _rows_of(gy, p)
     out = np.empty_like(gates)
     projected = None if weight_hr is None else np.empty_like(hs)
+    spans = step_spans(len(gates), batch, batch_sizes, reverse)[::-1]
+    arrays = gates, cs, ts, gy, dh, dc, out
+    if weight_hr is not None or not _take_natively("lstm.backward", spans, weight_hh, *arrays):
+        _lstm_slopes(spans, weight_hh, weight_hr, projected, *arrays)
+    gate_gradients = (out, out, input, weight_ih, hs, dh, dc)
+    more = () if projected is None else (lambda: _gram(projected, gates[:, 3 * k :] * ts),)
+    return _results(needs, *gate_gradients, *more)
+
+
+def _lstm_slopes(spans, weight_hh, weight_hr, projected, gates, cs, ts, gy, dh, dc, out) -> None:
+    k = cs.shape[1]
     a_row = _lstm_rows(k, gates.dtype)[2]
-    for a, b in reversed(step_spans(len(gates), batch, batch_sizes, reverse)):
+    for a, b in spans:
         gm, cell, z, t, s = dh[: b - a], dc[: b - a], gates[a:b], ts[a:b], out[a:b]
         if gy is not None:
             gm += gy[a:b]
@@ -192,9 +217,6 @@ def lstm_layer_backward(
         s *= slope
         cell *= z[:, k : 2 * k]
         dh[: b - a] = _product(s, weight_hh)
-    gate_gradients = (out, out, input, weight_ih, hs, dh, dc)
-    more = () if projected is None else (lambda: _gram(projected, gates[:, 3 * k :] * ts),)
-    return _results(needs, *gate_gradients, *more)
 
 
 def batch_of(input, batch_sizes) -> int:
@@ -204,7 +226,12 @@ def batch_of(input, batch_sizes) -> int:
 
 def _gradient(g, shape, d):
     """A gradient of the final state, as memory to write to."""
-    return np.zeros(shape, d) if g is None else g.astype(d)
+    return np.zeros(shape, d) if g is None else g.astype(d, order="C")
+
+
+def _rows_of(g, width: int):
+    """The gradient of the output, a row for each place of a sequence."""
+    return np.ascontiguousarray(_wide(g)).reshape(-1, width)
 
 
 def _results(needs, k_in, k_rec, input, weight_ih, hs, *rest) -> tuple:
@@ -271,8 +298,19 @@ def _gru(input, h0, weight_ih, weight_hh, bias_ih=None, bias_hh=None, /, batch_s
     h, k = _state(h0), h0.shape[1]
     gates = _input_share(input, weight_ih, bias_ih)
     spans = step_spans(len(gates), len(h), batch_sizes, reverse)
-    weight = _columns(weight_hh, len(spans))
     y, hs, ns = (np.empty((len(gates), k), gates.dtype, like=gates) for _ in range(3))
+    if not _take_natively("gru", spans, weight_hh.T, gates, _row(bias_hh, 3 * k), h, hs, ns, y):
+        _gru_steps(spans, weight_hh, bias_hh, gates, h, hs, ns, y)
+    y = y.reshape(*input.shape[:-1], k)
+    return y.astype(d, copy=False), h.astype(d, copy=False), gates, ns, hs
+
+
+def _row(bias, n: int):
+    return np.zeros(n, np.float32) if bias is None else bias
+
+
+def _gru_steps(spans, weight_hh, bias_hh, gates, h, hs, ns, y) -> None:
+    weight, k = _columns(weight_hh, len(spans)), h.shape[1]
     for a, b in spans:
         z, before, new = gates[a:b], hs[a:b], y[a:b]
         before[...] = h[: b - a]
@@ -289,8 +327,6 @@ def _gru(input, h0, weight_ih, weight_hh, bias_ih=None, bias_hh=None, /, batch_s
         new *= z[:, k : 2 * k]
         new += n
         h[: b - a] = new
-    y = y.reshape(*input.shape[:-1], k)
-    return y.astype(d, copy=False), h.astype(d, copy=False), gates, ns, hs
 
 
 @primitive(name="gru_layer.backward", public=False, outputs=-1, differentiable=False)
@@ -301,9 +337,18 @@ def gru_layer_backward(
     input, weight_ih, weight_hh = map(_wide, (input, weight_ih, weight_hh))
     k, batch = hs.shape[1], batch_of(input, batch_sizes)
     dh = _gradient(gh, (batch, k), gates.dtype)
-    gy = None if gy is None else _wide(gy).reshape(-1, k)
+    gy = None if gy is None else _rows_of(gy, k)
     k_in, k_rec = np.empty_like(gates), np.empty_like(gates)
-    for a, b in reversed(step_spans(len(gates), batch, batch_sizes, reverse)):
+    spans = step_spans(len(gates), batch, batch_sizes, reverse)[::-1]
+    arrays = gates, ns, hs, gy, dh, k_in, k_rec
+    if not _take_natively("gru.backward", spans, weight_hh, *arrays):
+        _gru_slopes(spans, weight_hh, *arrays)
+    return _results(needs, k_in, k_rec, input, weight_ih, hs, dh)
+
+
+def _gru_slopes(spans, weight_hh, gates, ns, hs, gy, dh, k_in, k_rec) -> None:
+    k = hs.shape[1]
+    for a, b in spans:
         g, gate, s, s_rec = dh[: b - a], gates[a:b], k_in[a:b], k_rec[a:b]
         if gy is not None:
             g += gy[a:b]
@@ -323,7 +368,6 @@ def gru_layer_backward(
         np.multiply(gn, r, s_rec[:, 2 * k :])
         g *= z
         g += _product(s_rec, weight_hh)
-    return _results(needs, k_in, k_rec, input, weight_ih, hs, dh)
 
 
 def _gru_rule(
@@ -355,13 +399,15 @@ def _rnn(
     h = _state(h0)
     y = _input_share(input, weight_ih, bias_ih, bias_hh)
     spans = step_spans(len(y), len(h), batch_sizes, reverse)
-    weight, hs = _columns(weight_hh, len(spans)), np.empty((len(y), h.shape[1]), y.dtype, like=y)
-    for a, b in spans:
-        z = y[a:b]
-        hs[a:b] = h[: b - a]
-        z += _product(hs[a:b], weight)
-        np.maximum(z, 0, out=z) if relu else np.tanh(z, z)
-        h[: b - a] = z
+    hs = np.empty((len(y), h.shape[1]), y.dtype, like=y)
+    if not _take_natively("rnn.relu" if relu else "rnn", spans, weight_hh.T, y, h, hs):
+        weight = _columns(weight_hh, len(spans))
+        for a, b in spans:
+            z = y[a:b]
+            hs[a:b] = h[: b - a]
+            z += _product(hs[a:b], weight)
+            np.maximum(z, 0, out=z) if relu else np.tanh(z, z)
+            h[: b - a] = z
     return y.reshape(*input.shape[:-1], h.shape[1]).astype(d), h.astype(d, copy=False), y, hs
 
 
@@ -374,14 +420,16 @@ def rnn_layer_backward(
     input, weight_ih, weight_hh = map(_wide, (input, weight_ih, weight_hh))
     batch = batch_of(input, batch_sizes)
     dh = _gradient(gh, (batch, hs.shape[1]), ys.dtype)
-    gy = None if gy is None else _wide(gy).reshape(ys.shape)
+    gy = None if gy is None else _rows_of(gy, hs.shape[1])
     k = (ys > 0).astype(ys.dtype) if relu else 1 - ys * ys
-    for a, b in reversed(step_spans(len(ys), batch, batch_sizes, reverse)):
-        g, s = dh[: b - a], k[a:b]
-        if gy is not None:
-            g += gy[a:b]
-        s *= g
-        g[...] = _product(s, weight_hh)
+    spans = step_spans(len(ys), batch, batch_sizes, reverse)[::-1]
+    if not _take_natively("rnn.backward", spans, weight_hh, k, gy, dh):
+        for a, b in spans:
+            g, s = dh[: b - a], k[a:b]
+            if gy is not None:
+                g += gy[a:b]
+            s *= g
+            g[...] = _product(s, weight_hh)
     return _results(needs, k, k, input, weight_ih, hs, dh)
 
 
@@ -401,12 +449,9 @@ def _rnn_rule(
 
 def _operator(name: str, node: str, kernel, rule, outputs: int):
     """One of a layer's records, which differ in the name of the node only: torch composes the same layer differently."""
-    least = None if name.endswith(".packed") else 1  # of packed sequences, hardly two are alike
-    # Making the program takes 6 ms for each step of time. (25, 32, 64) gains 1 ms a call by it, (35, 20, 256) 5.
-    after = 5_000_000
     # torch's layer of one operator, `lstm_layer`, saves its inputs themselves, composed ones views of them.
     keeps = {} if name == "lstm_layer" else dict.fromkeys(("input", "weight_ih", "weight_hh", "h0"))
-    options = {"outputs": outputs, "node": node, "jit_min_elements": least, "jit_warmup": after, "keeps": keeps}
+    options = {"outputs": outputs, "node": node, "keeps": keeps}
     operator = primitive(name=name, public=False, **options)(kernel)
     operator.vjp(rule)
     operator.record.node_class.turns = property(turns.of_lstm) if name == "lstm_layer" else _turns(kernel)
