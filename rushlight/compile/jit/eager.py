@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ...backend.onednn.precision import fpmath
 from ...core.determinism import mode
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import Op
@@ -28,10 +27,10 @@ from .cache import Entry, Refused, Route
 
 __all__ = ["eager_sums", "recurrent", "rows", "run", "selection"]
 
-_LAYERS = tuple(f"rushlight.ops.{folder}." for folder in ("nn", "recurrent", "spatial"))
+_LAYERS = tuple(f"rushlight.ops.{folder}." for folder in ("nn", "spatial"))
 _AT_LEAST = 1 << 15  # elements that a call counts for
 
-# By an operator's name, how products are rounded, arrays' shapes, and other arguments.
+# By an operator's name, arrays' shapes, and other arguments.
 _route: Route[_Program] = Route("eager")
 _state = _route.state
 
@@ -45,7 +44,7 @@ def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
         outline = flat.outline(record, arguments, keywords)
         program = None if outline is None else flat.find(outline)
         if program is None and (_elements(arguments) >= MANY or not flat.may_serve(outline)):
-            key = record.name, fpmath(), *map(_outline, arguments), *map(_outline, keywords.values())
+            key = record.name, *map(_outline, arguments), *map(_outline, keywords.values())
             program = _state.programs.get(key)
     except TypeError:  # a list among the arguments
         return record.kernel(*arguments, **keywords)

@@ -18,14 +18,15 @@ from ....backend.onednn.threads import settled_threads
 from ....core.foreign import ctypes
 from ....core.locks import made_once
 from ..llvm import engine, parallel
-from ..llvm.ir import Builder, Val, number
+from ..llvm.arithmetic import register
+from ..llvm.ir import BITS, Builder, Val, number
 from ..llvm.vector_math import function
 from ..onednn import blas
 from . import products
 
 __all__ = ["available", "run"]
 
-_F32 = np.dtype(np.float32)
+_TYPES = frozenset(map(np.dtype, (np.float32, np.float64)))
 _PACKED_FOR = 32  # rows of all steps; for fewer BLAS takes the weight as it is
 _PACKED = 2  # a kind of weight; the others are 0 and 1, a transpose
 _UNIT = 8  # rows
@@ -36,7 +37,12 @@ _PRODUCT_NS, _CELL_NS = 0.02, 3.0  # of a multiply-add, and of the functions of 
 @made_once
 def available() -> bool:
     """Whether code can be made here that calls NumPy's BLAS."""
-    return engine.available() and engine.fuses() and is_readable() and blas.function(_F32) is not None
+    return (
+        engine.available()
+        and engine.fuses()
+        and is_readable()
+        and all(blas.function(dtype) is not None for dtype in _TYPES)
+    )
 
 
 def run(cell: str, spans: Sequence[tuple[int, int]], weight: np.ndarray, *arrays: np.ndarray | None) -> bool:
@@ -45,7 +51,8 @@ def run(cell: str, spans: Sequence[tuple[int, int]], weight: np.ndarray, *arrays
     cell: a key of `_CELLS`, whose function names the arrays. spans: the first and last row of each step, in the order in
     which they are taken; no later one has more rows than there is state. weight: contiguous or the transpose of such a matrix.
     """
-    if not spans or weight.dtype is not _F32 or not weight.size or not available():
+    dtype = weight.dtype
+    if not spans or dtype not in _TYPES or not weight.size or not available():
         return False
     is_turned, most = not weight.flags.c_contiguous, max(b - a for a, b in spans)
     is_packed, sizes = len(spans) * most >= _PACKED_FOR, weight.shape
@@ -54,23 +61,23 @@ def run(cell: str, spans: Sequence[tuple[int, int]], weight: np.ndarray, *arrays
     elif is_turned and not weight.flags.f_contiguous:
         return False
     if cell == "gru":  # the state's share of a step is not added to the input's, whose last third it is multiplied for
-        arrays = *arrays, np.empty((most, sizes[1]), np.float32)
+        arrays = *arrays, np.empty((most, sizes[1]), dtype)
     places = []
     for a in arrays:
         if a is None:
             places.append(0)
             continue
-        if a.dtype is not _F32 or not a.flags.c_contiguous or not a.size:
+        if a.dtype is not dtype or not a.flags.c_contiguous or not a.size:
             return False
         places.append(address(a))
     rows, units = np.array(spans, np.int64), -(-most // _UNIT)
     kind = _PACKED if is_packed else is_turned
-    table = _Table(len(spans), *sizes, kind, address(weight), address(rows), blas.function(_F32), *places)
+    table = _Table(len(spans), *sizes, kind, address(weight), address(rows), blas.function(dtype), *places)
     work = len(spans) * most * (weight.size * _PRODUCT_NS + min(sizes) * _CELL_NS)
     pieces = min(units, int(work / _PIECE_NS)) if work >= _PARALLEL_NS and is_packed else 1
     if pieces > 1:
         settled_threads()
-    _share()(_function(cell).address("steps"), table, units, 1, pieces)
+    _share()(_function(cell, dtype).address("steps"), table, units, 1, pieces)
     return True
 
 
@@ -86,17 +93,17 @@ def _share() -> Callable[..., None]:
 
 
 @made_once
-def _function(cell: str) -> engine.Code:
-    return engine.build(_assembly(cell))
+def _function(cell: str, dtype: np.dtype) -> engine.Code:
+    return engine.build(_assembly(cell, dtype))
 
 
-def _assembly(cell: str) -> str:
+def _assembly(cell: str, dtype: np.dtype) -> str:
     """void steps(table, from, to): all steps of these units of rows.
 
     table: the number of steps, the weight's sizes and kind, and the addresses of the weight, of the spans, of BLAS's product,
     and of the arrays.
     """
-    steps = _Steps(Builder({}))
+    steps = _Steps(Builder({}), register(dtype))
     _CELLS[cell](steps)
     b = steps.b
     b.line("ret void")
@@ -107,9 +114,9 @@ def _assembly(cell: str) -> str:
 class _Steps:
     """The function that is being written. rows, columns: the sizes of the weight."""
 
-    def __init__(self, b: Builder):
-        self.b = b
-        self.lanes = engine.vector_bytes() // 4
+    def __init__(self, b: Builder, elem: str):
+        self.b, self.elem = b, elem
+        self.lanes = engine.vector_bytes() // (BITS[elem] // 8)
         self.count, self.rows, self.columns, kind = (self._word(i) for i in range(4))
         self.weight = self._array(4)
         self._spans, self._gemm = self._array(5), self._array(6)
@@ -121,7 +128,7 @@ class _Steps:
         self._letters = self._kept(letter), self._kept(number(ord("N"), "i8"))
         self._ahead = self._kept(b.select(is_turned, self.rows, self.columns))
         self._m, self._k = self._kept(self.columns), self._kept(self.rows)
-        self._numbers = {value: self._kept(number(value, "float")) for value in (0.0, 1.0)}
+        self._numbers = {value: self._kept(number(value, elem)) for value in (0.0, 1.0)}
 
     def _kept(self, value: Val) -> str:
         slot = self.b.alloca(value.elem)
@@ -156,7 +163,7 @@ class _Steps:
         return self.at(base, self.b.op("mul", self._low, width))
 
     def at(self, base: Val, place: Val) -> Val:
-        return self.b.emit(f"getelementptr float, ptr {base.text}, i64 {place.text}", "ptr")
+        return self.b.emit(f"getelementptr {self.elem}, ptr {base.text}, i64 {place.text}", "ptr")
 
     def multiply(self, x: Val, out: Val, n: Val, keep: float) -> None:
         """out = x @ weight + keep out, for n rows.
@@ -165,7 +172,7 @@ class _Steps:
         """
         b = self.b
         with b.when(self._is_packed):
-            products.multiply(b, x, self.weight, out, n, self.rows, self.columns, bool(keep))
+            products.multiply(b, x, self.weight, out, n, self.rows, self.columns, bool(keep), self.elem)
         with b.when(b.op("xor", self._is_packed, number(True, "i1"))):
             b.put(self._n, n)
             matrices = (self.weight.text, self._ahead, x.text, self._k, self._numbers[keep], out.text, self._m)
@@ -189,7 +196,7 @@ class _Cell:
         self.steps, self.lanes, self.row, self.j, self.k = steps, lanes, row, j, k
 
     def load(self, base: Val, gate: int = 0, gates: int = 1) -> Val:
-        return self.steps.b.load("float", self.lanes, self._place(base, gate, gates), 4)
+        return self.steps.b.load(self.steps.elem, self.lanes, self._place(base, gate, gates), 4)
 
     def store(self, value: Val, base: Val, gate: int = 0, gates: int = 1) -> None:
         self.steps.b.store(value, self._place(base, gate, gates), 4)
@@ -205,7 +212,7 @@ class _Cell:
         """Of a row that is added to all."""
         b, k = self.steps.b, self.k
         places = [self.steps.at(base, b.op("add", b.op("mul", k, gate), self.j)) for gate in range(gates)]
-        return [b.load("float", self.lanes, place.text, 4) for place in places]
+        return [b.load(self.steps.elem, self.lanes, place.text, 4) for place in places]
 
     def _place(self, base: Val, gate: int, gates: int) -> str:
         b = self.steps.b
@@ -222,7 +229,7 @@ def _times(b: Builder, *factors: Val) -> Val:
 
 def _from_one(b: Builder, x: Val) -> Val:
     """1 - x."""
-    return b.op("fsub", b.splat(number(1.0, "float"), x.lanes) if x.lanes else number(1.0, "float"), x)
+    return b.op("fsub", number(1.0, x.elem), x)
 
 
 def _logistic_slope(b: Builder, y: Val) -> Val:
