@@ -164,7 +164,7 @@ Filled by `compile/install.py`, when the first program is made. Costs: 2 us a ca
 recurrent_steps: Slot[Callable[..., bool]] = Slot()
 """Takes the steps of a recurrent layer, forward or backward: `(cell, spans, weight, *arrays)`. False: nothing was done.
 Read by `ops/recurrent/layers.py`: once a layer. Filled by `compile/install.py`: from the start with a function that counts, then
-with generated code. Costs: 10 us a call and 1 to 3 us a step beside the products."""
+with generated code. Costs: 10 us a call and 1 to 3 us a step, and the products."""
 
 select_places: Slot[Callable[[np.ndarray, np.ndarray, int, int, int, int], bool]] = Slot()
 """Does `ops/reduce/selection.py`'s `select`: rows of keys and their places, sorted or selected from as torch does it.
