@@ -14,7 +14,7 @@ from rushlight.ops.nn.softmax import _log_softmax_of, _softmax_of
 
 pytestmark = pytest.mark.skipif(not rows._available(), reason="no compiler here")
 KERNELS = {False: _softmax_of, True: _log_softmax_of}
-SHAPES = [(1,), (8,), (3, 1), (4, 10), (2, 3, 17), (5, 8), (7, 64), (30, 1000), (1, 1 << 15)]
+SHAPES = [(1,), (8,), (3, 1), (4, 10), (2, 3, 17), (5, 8), (7, 64), (30, 1000), (1, 1 << 15), (300, 257)]
 
 
 @pytest.mark.parametrize("is_log", [False, True])
@@ -51,7 +51,7 @@ def test_torchs_digits(wrapped):
 
 def test_what_there_is_no_code_for():
     x = np.zeros((4, 6), np.float32)
-    for other in (x.T, x[:, ::2], x.astype(np.float64), x[:0], np.zeros((1 << 15) + 1, np.float32)):
+    for other in (x.T, x[:, ::2], x.astype(np.float64), x[:0]):
         assert rows.softmax(other, False) is None
 
 

@@ -3,26 +3,22 @@
     flat = emitted(nest)                          # of one axis of `LENGTH` elements, every window from its first on
     flat.run(count, addresses)                    # addresses: of the arrays in the order of `nest.values_of(nest)`
 
-The nest's code looks up how many elements there are, so that one function serves arrays of every size. A thread takes the
-next piece when it is done with one: a core that something else keeps busy delays the others by no more than its piece.
+The nest's code looks up how many elements there are, so that one function serves arrays of every size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from ....backend.onednn.threads import settled_threads
 from ....core.foreign import ctypes
-from ....core.locks import made_once
 from ...ir.graph import Nest
 from ..llvm import engine, nest, parallel
 from ..llvm.program import structure
+from . import sharing
 
 __all__ = ["LENGTH", "Flat", "emitted"]
 
 LENGTH = 1 << 30  # elements that the nest pretends to have: a multiple of every block
-_PARALLEL_NS, _PIECE_NS = 25_000, 5_000  # less work is not worth waking a thread for, and no piece is shorter
 
 
 class Flat:
@@ -40,12 +36,8 @@ class Flat:
     def run(self, count: int, addresses: Sequence[int]) -> None:
         """Run it over `count` elements of the arrays at these addresses, on the threads that OpenMP would use."""
         units = -(-count // self.block)
-        work = units * self.unit_ns
-        pieces = 1
-        if work >= _PARALLEL_NS:
-            settled_threads()
-            pieces = min(units, int(work / _PIECE_NS))
-        _share()(self._address, self._arguments(0, count, *addresses), units, 1, pieces)
+        count_of_pieces = sharing.pieces(units, units * self.unit_ns)
+        sharing.run(self._address, self._arguments(0, count, *addresses), units, count_of_pieces)
 
 
 _flats = engine.Shared(recent=256)
@@ -70,10 +62,3 @@ def nest_assembly(kernel: nest.Kernel) -> str:
 
 
 _HEADER = 2  # words before the addresses, as in every kernel (`nest.HEADER`); the second one is the number of elements
-
-
-@made_once
-def _share() -> Callable[[int, Any, int, int, int], None]:
-    """`pool_share` of `llvm/pool_loops.py`."""
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int)
-    return kind(parallel.share_address())

@@ -14,15 +14,14 @@ from functools import partial
 import numpy as np
 
 from ....backend.onednn.address import address, is_readable
-from ....backend.onednn.threads import settled_threads
 from ....core.foreign import ctypes
 from ....core.locks import made_once
-from ..llvm import engine, parallel
+from ..llvm import engine
 from ..llvm.arithmetic import register
 from ..llvm.ir import BITS, Builder, Val, number
 from ..llvm.vector_math import function
 from ..onednn import blas
-from . import products
+from . import products, sharing
 
 __all__ = ["available", "run"]
 
@@ -30,7 +29,7 @@ _TYPES = frozenset(map(np.dtype, (np.float32, np.float64)))
 _PACKED_FOR = 32  # rows of all steps; for fewer BLAS takes the weight as it is
 _PACKED = 2  # a kind of weight; the others are 0 and 1, a transpose
 _UNIT = 8  # rows
-_PARALLEL_NS, _PIECE_NS = 20_000, 10_000
+_PIECE_NS = 10_000
 _PRODUCT_NS, _CELL_NS = 0.02, 3.0  # of a multiply-add, and of the functions of a cell
 
 
@@ -74,22 +73,13 @@ def run(cell: str, spans: Sequence[tuple[int, int]], weight: np.ndarray, *arrays
     kind = _PACKED if is_packed else is_turned
     table = _Table(len(spans), *sizes, kind, address(weight), address(rows), blas.function(dtype), *places)
     work = len(spans) * most * (weight.size * _PRODUCT_NS + min(sizes) * _CELL_NS)
-    pieces = min(units, int(work / _PIECE_NS)) if work >= _PARALLEL_NS and is_packed else 1
-    if pieces > 1:
-        settled_threads()
-    _share()(_function(cell, dtype).address("steps"), table, units, 1, pieces)
+    pieces = sharing.pieces(units, work, _PIECE_NS) if is_packed else 1
+    sharing.run(_function(cell, dtype).address("steps"), table, units, pieces)
     return True
 
 
 _FIRST_ARRAY, _MOST_ARRAYS = 7, 7
 _Table = ctypes.c_int64 * (_FIRST_ARRAY + _MOST_ARRAYS)
-
-
-@made_once
-def _share() -> Callable[..., None]:
-    """`pool_share` of `llvm/pool_loops.py`."""
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int)
-    return kind(parallel.share_address())
 
 
 @made_once

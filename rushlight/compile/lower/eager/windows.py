@@ -7,7 +7,6 @@ row: a maximum is the first of equal ones, a nan counts as larger than everythin
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from math import prod
 from typing import NamedTuple
@@ -15,21 +14,20 @@ from typing import NamedTuple
 import numpy as np
 
 from ....backend.onednn.address import address, is_readable
-from ....backend.onednn.threads import settled_threads
 from ....core import poison
 from ....core.foreign import ctypes
 from ....core.locks import made_once
 from ....ops.spatial.pool import pooled_size
-from ..llvm import engine, parallel
+from ..llvm import engine
 from ..llvm.arithmetic import register
 from ..llvm.ir import Builder, Val, number
+from . import sharing
 
 __all__ = ["even_means", "largest", "maxima", "means"]
 
 _TYPES = frozenset(map(np.dtype, (np.float32, np.float64)))
 _MOST_TAPS = 32  # of a window: each is an instruction
 _ROW_NS, _VECTOR_NS, _TAP_NS = 2.0, 1.0, 0.8  # of a row of results, and of each vector or single window in it
-_PARALLEL_NS, _PIECE_NS = 20_000, 5_000  # as in `flat.py`
 _ARRAYS = ("x", "y", "places")
 _SIZES = (
     "plane", "height", "width", "out_height", "out_width", "row_step", "above", "before", "low", "high", "divisor",
@@ -114,9 +112,8 @@ def _run(
         return None
     y = _empty(plan.shape, x.dtype)
     places = _empty(plan.shape, np.uint8) if how == "places" else y
-    settled_threads()
     table = _Table(address(x), address(y), address(places), plan.start)
-    _share()(plan.function, table, plan.planes, 1, plan.pieces)
+    sharing.run(plan.function, table, plan.planes, plan.pieces)
     return y, places
 
 
@@ -139,7 +136,7 @@ class _Plan:
         each = _VECTOR_NS + _TAP_NS * kind.rows * kind.columns
         steps = -(-within // (kind.lanes or 1)) + sizes["out_width"] - within
         work = planes * sizes["out_height"] * (_ROW_NS + steps * each)
-        self.pieces = min(planes, int(work / _PIECE_NS)) if work >= _PARALLEL_NS else 1
+        self.pieces = sharing.pieces(planes, work)
 
 
 @lru_cache(maxsize=1024)
@@ -176,13 +173,6 @@ def _plan(
 @made_once
 def _available() -> bool:
     return engine.available() and is_readable()
-
-
-@made_once
-def _share() -> Callable[..., None]:
-    """`pool_share` of `llvm/pool_loops.py`."""
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int)
-    return kind(parallel.share_address())
 
 
 @made_once
