@@ -31,6 +31,7 @@ from ..ops.nn.softmax import _log_softmax, _softmax
 from ..ops.pointwise.building_blocks import LEAST_COUNTED
 from ..ops.pointwise.fused_loops import FUSED_LOOPS
 from ..ops.reduce import selection
+from ..ops.reduce.sums import LANES
 from ..ops.spatial.adaptive_pool import _adaptive_avg_2d
 from ..ops.spatial.avg_pool import avg_pool_2d
 from ..ops.spatial.pool import max_pool_2d, max_pool_values
@@ -40,10 +41,12 @@ if TYPE_CHECKING:
     from ..ops.pointwise.fused_loops import FusedLoop
 
 _blocks_left = 10_000_000 // WORDS
+_summed_left = 100_000_000
 _elements_left = 4_000_000
 _selected_left = 200_000
 _SELECTED_IN_PYTHON = 1 << 15  # elements of one call: 50 ms
 _POOLS = {"maxima": max_pool_2d, "largest": max_pool_values, "means": avg_pool_2d, "even_means": _adaptive_avg_2d}
+_SUMS = {"sum", "sum.dim", "mean", "mean.dim"}
 _SOFTMAXES = {False: _softmax, True: _log_softmax}  # by whether it is the logarithm
 _STEP = 3000
 _WINDOWED = 4  # a pool's kernel takes an element as long as others take so many
@@ -72,10 +75,11 @@ def install() -> None:
     extension_points.module_evaluated.register(_evaluated)
     extension_points.select_places.register(_select)
     extension_points.recurrent_steps.register(_steps)
+    extension_points.native_sums.register(_FirstSums)
     for loop in FUSED_LOOPS.values():
         loop.override(partial(_first_loop, loop))
     for record in JIT_CANDIDATES:
-        record.override_large(partial(_run_large, record))
+        record.override_large(partial(_run_sum if record.name in _SUMS else _run_large, record))
     for name, operator in _POOLS.items():
         operator.record.replace(partial(_first_pool, name, operator.record.kernel))
     for is_log, operator in _SOFTMAXES.items():
@@ -87,7 +91,7 @@ def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
 
     Returns what makes the words, and what does such writes.
     """
-    from .lower.eager import combine, draws, sums, trials, twister, windows
+    from .lower.eager import combine, draws, trials, twister, windows
 
     extension_points.random_blocks.register(twister.words)
     if draws.available():
@@ -98,8 +102,7 @@ def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
         extension_points.random_normals.register(normals_by_numpy)
     extension_points.random_trials.register(trials.decide)
     extension_points.combine_repeated.register(combine.combine if combine.available() else None)
-    of_eager = _eager_code().eager_sums
-    extension_points.native_sums.register((of_eager.rows, of_eager.columns) if sums.available() else None)
+    extension_points.native_sums.register(_native_sums())
     for name, operator in _POOLS.items():
         kernel = operator.record.kernel
         if getattr(kernel, "func", None) is _first_pool:
@@ -200,6 +203,36 @@ def _first_combine(how: str, out: Any, where: tuple, values: Any) -> bool:
     return _elements_left < 0 and jit.on and install_native()[1](how, out, where, values)
 
 
+def _native_sums() -> Any:
+    from .lower.eager import sums
+
+    return _eager_code().eager_sums if sums.available() else None
+
+
+class _FirstSums:
+    """No sums, but counted: what 100 million elements take by NumPy's passes more than by generated code, loading LLVM takes."""
+
+    @staticmethod
+    def rows(a: ndarray, count: int, n: int) -> Any:
+        native = _FirstSums._next(a.size)
+        return None if native is None else native.rows(a, count, n)
+
+    @staticmethod
+    def columns(a: ndarray, count: int, m: int, n: int, in_blocks: bool) -> Any:
+        native = _FirstSums._next(a.size)
+        return None if native is None else native.columns(a, count, m, n, in_blocks)
+
+    @staticmethod
+    def _next(size: int) -> extension_points.NativeSums | None:
+        """What sums from now on; None while that is NumPy."""
+        global _summed_left
+        _summed_left -= size
+        if _summed_left >= 0 or not jit.on:
+            return None
+        install_native()
+        return _native_sums()
+
+
 def _select(keys: Any, places: Any, rows: int, n: int, k: int, how: int) -> bool:
     """By Python, counted: 200,000 elements take it as long as loading LLVM takes. Then by generated code."""
     global _selected_left
@@ -267,6 +300,14 @@ def _run_large(record: Op, *arguments: Any, **keywords: Any) -> Any:
         _work.left -= max(LEAST_COUNTED, size) * 10_000_000 // record.jit_warmup
         return record.kernel(*arguments, **keywords)
     return _eager_code().run(record, arguments, keywords)
+
+
+def _run_sum(record: Op, *arguments: Any, **keywords: Any) -> Any:
+    """By the kernel where it sums in torch's order, which a program would not, and as fast."""
+    a = arguments[0]
+    if a.dtype in LANES and a.flags.c_contiguous:
+        return record.kernel(*arguments, **keywords)
+    return _run_large(record, *arguments, **keywords)
 
 
 @made_once

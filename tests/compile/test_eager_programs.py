@@ -108,7 +108,7 @@ def test_images_are_sampled_by_programs_both_ways():
 
 
 SAMPLE_NAMES = {"log_sigmoid": "logsigmoid", "linalg_vector_norm": "norm"}
-OWN_CASES = ("grid_sampler", "_to_copy")
+OWN_CASES = ("grid_sampler", "_to_copy", "sum", "mean")
 RECORDS = [r for r in JIT_CANDIDATES if r.kind == "general" and not any(name in r.name for name in OWN_CASES)]
 
 
@@ -296,9 +296,9 @@ def test_only_in_loops_whose_backward_is_compiled(jit):
 def test_an_array_that_would_be_copied_is_left_to_its_kernel():
     x = torch.randn(600, 500)
     for _ in range(CALLS):
-        x[0].expand(600, 500).sum(0)
-        x.t().sum(1)
+        x[0].expand(600, 500).var(0)
+        x.t().var(1)
     assert not eager_programs._state.programs
     for _ in range(CALLS):
-        x.sum(0)
+        x.var(0)
     assert len(eager_programs._state.programs) == 1

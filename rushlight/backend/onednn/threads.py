@@ -1,5 +1,6 @@
 """How many threads oneDNN's kernels use."""
 
+from ...core.dispatch.extension_points import thread_count
 from . import calls
 from .blas import leave_cores_to_openmp, limit_blas_threads
 from .library import available, load, load_holding_lock
@@ -39,3 +40,6 @@ def get_num_threads() -> int:
     if calls.threads_wanted is not None:
         return calls.threads_wanted
     return load().omp_get_max_threads() if available() else 1
+
+
+thread_count.register(get_num_threads)

@@ -5,12 +5,11 @@ No code is made while a call is captured, whose lock other threads wait for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ..capture.memory import recording
 from ..lower.eager import sums
+from ..lower.llvm.engine import Code
 
 __all__ = ["columns", "rows"]
 
@@ -27,7 +26,7 @@ class _Codes(dict):
     def __missing__(self, dtype: np.dtype) -> int:
         return _WORTHWHILE
 
-    def due(self, a: np.ndarray) -> Callable | None:
+    def due(self, a: np.ndarray) -> Code | None:
         """Count a sum, and make the code when it is time."""
         left = self[a.dtype]
         if type(left) is not int:
@@ -50,9 +49,9 @@ def rows(a: np.ndarray, count: int, n: int) -> np.ndarray | None:
     return sums.rows(code, a, count, n)
 
 
-def columns(a: np.ndarray, count: int, m: int, n: int) -> np.ndarray | None:
+def columns(a: np.ndarray, count: int, m: int, n: int, in_blocks: bool) -> np.ndarray | None:
     """The sums of the columns of matrices; None while there is no code."""
     code = _columns[a.dtype]
     if type(code) is int and (code := _columns.due(a)) is None:
         return None
-    return sums.columns(code, a, count, m, n)
+    return sums.columns(code, a, count, m, n, in_blocks)

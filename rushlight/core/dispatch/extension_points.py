@@ -155,11 +155,25 @@ combine_repeated: Slot[Callable[[str, np.ndarray, tuple, np.ndarray], bool]] = S
 Read by `ops/index/duplicate_index.py`: in each such write by index arrays (scatter_add, index_add, gradients of lookups).
 Filled by `compile/install.py`: as `random_blocks`, after four million elements. Costs: 5 us a call."""
 
-native_sums: Slot[tuple[Callable[[np.ndarray, int, int], Any], Callable[[np.ndarray, int, int, int], Any]]] = Slot()
-"""The sums of so many rows of so many elements, and of columns of so many matrices of two sizes, in torch's order, of C-contiguous
-float32 and float64; None while NumPy's passes are to be taken.
-Read by `ops/reduce/sums.py`: in each sum of fewer than 131,072 such numbers.
-Filled by `compile/install.py`, when the first program is made. Costs: 2 us a call."""
+
+class NativeSums(Protocol):
+    """Sums in torch's order of C-contiguous float32 and float64; None while NumPy's passes are to be taken."""
+
+    def rows(self, a: np.ndarray, count: int, n: int, /) -> Any:
+        """Of `count` rows of n elements; the last one may have fewer. An array of all, or without axes for one."""
+
+    def columns(self, a: np.ndarray, count: int, m: int, n: int, in_blocks: bool, /) -> Any:
+        """Of the columns of `count` matrices (m, n); in_blocks: those of full blocks row after row, not by every fourth row."""
+
+
+native_sums: Slot[NativeSums] = Slot()
+"""Read by `ops/reduce/sums.py`: in each sum of such numbers.
+Filled by `compile/install.py`: from the start with what counts, then, and when the first program is made, with generated code.
+Costs: 2 us a call."""
+
+thread_count: Slot[Callable[[], int]] = Slot()
+"""How many threads kernels may use.
+Read by `ops/reduce/sums.py`: in sums of 32,768 elements and more. Filled by `backend/onednn/threads.py`. Costs: 0.2 us a call."""
 
 recurrent_steps: Slot[Callable[..., bool]] = Slot()
 """Takes the steps of a recurrent layer, forward or backward: `(cell, spans, weight, *arrays)`. False: nothing was done.

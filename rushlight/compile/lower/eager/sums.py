@@ -14,6 +14,7 @@ from ....ops.reduce.sums import LANES, SIDE_BY_SIDE, level_bits
 from ..llvm import engine
 from ..llvm.arithmetic import register
 from ..llvm.ir import Builder, Val, number
+from . import sharing
 
 __all__ = ["available", "columns", "function", "rows"]
 
@@ -28,31 +29,49 @@ def available() -> bool:
     return engine.available() and is_readable()
 
 
-def rows(code: Callable, a: np.ndarray, count: int, n: int) -> np.ndarray:
-    """Shape: (r, n) -> (r,), or () for one; C-contiguous, n at least a vector's lanes"""
+_BYTE_NS = 0.015
+_CHUNK_BYTES = 1 << 11  # of neighbouring columns, which one thread sums
+_WORDS = {
+    "rows": ("x", "y", "count", "n", "bits", "last", "last_bits"),
+    "columns": ("x", "y", "chunks", "width", "m", "n", "blocks", "bits", "fourth"),
+}
+_Table = ctypes.c_int64 * 9
+
+
+def rows(code: engine.Code, a: np.ndarray, count: int, n: int) -> np.ndarray:
+    """The sums of rows of n elements, of which the last one may have fewer; n is at least a vector's lanes.
+
+    Shape: (*), C-contiguous -> (count,), or () for one
+    """
     out = _empty(() if count == 1 else count, a.dtype)
-    code(address(a), address(out), count, n, 0, level_bits(n // LANES[a.dtype] // SIDE_BY_SIDE), 0)
+    last = a.size - (count - 1) * n
+    levels = (level_bits(size // LANES[a.dtype] // SIDE_BY_SIDE) for size in (n, last))
+    table = _Table(address(a), address(out), count, n, next(levels), last, next(levels))
+    sharing.run(code.address("rows"), table, count, sharing.pieces(count, a.nbytes * _BYTE_NS))
     return out
 
 
-def columns(code: Callable, a: np.ndarray, count: int, m: int, n: int) -> np.ndarray:
+def columns(code: engine.Code, a: np.ndarray, count: int, m: int, n: int, in_blocks: bool) -> np.ndarray:
     """Shape: (b, m, n) -> (b, n), C-contiguous"""
     out = _empty((count, n), a.dtype)
     step = LANES[a.dtype] if n >= LANES[a.dtype] else 1
-    blocks = n - n % (step * SIDE_BY_SIDE)
-    code(address(a), address(out), count, m, n, level_bits(m) | blocks << 8, level_bits(m // SIDE_BY_SIDE))
+    blocks = n - n % (step * SIDE_BY_SIDE) if in_blocks else 0
+    width = _CHUNK_BYTES // a.itemsize
+    chunks = -(-n // width)
+    levels = level_bits(m), level_bits(m // SIDE_BY_SIDE)
+    table = _Table(address(a), address(out), chunks, width, m, n, blocks, *levels)
+    sharing.run(code.address("columns"), table, count * chunks, sharing.pieces(count * chunks, a.nbytes * _BYTE_NS))
     return out
 
 
 @made_once
-def function(kind: str, dtype: np.dtype) -> Callable:
+def function(kind: str, dtype: np.dtype) -> engine.Code:
     """The code of "rows" or "columns": made in 40 to 70 ms, or in 2 to 4 where it is on disk."""
-    types = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 5
-    return engine.function(_Text(dtype).assembly(kind), kind, *types)
+    return engine.build(_Text(dtype).assembly(kind))
 
 
 class _Text:
-    """void rows(x, y, count, n, -, bits, -) and void columns(x, y, count, m, n, bits | blocks << 8, bits of a fourth)."""
+    """void rows(table, from, to), and void columns(table, from, to) of chunks of columns: `_WORDS` are in the table."""
 
     def __init__(self, dtype: np.dtype):
         self.b = Builder({})
@@ -60,17 +79,22 @@ class _Text:
 
     def assembly(self, kind: str) -> str:
         b = self.b
-        with b.loop(number(0, "i64"), Val("%count", "i64")) as row:
-            (self.row if kind == "rows" else self.matrix)(row)
+        self.word = {}
+        for i, name in enumerate(_WORDS[kind]):
+            place = b.emit(f"getelementptr i64, ptr %table, i64 {i}", "ptr")
+            self.word[name] = b.emit(f"load i64, ptr {place.text}, align 8", "i64")
+        self.x, self.y = (b.convert("inttoptr", self.word[name], "ptr").text for name in "xy")
+        with b.loop(Val("%from", "i64"), Val("%to", "i64")) as unit:
+            (self.row if kind == "rows" else self.chunk)(unit)
         b.line("ret void")
-        text = b.function(f"@{kind}", "ptr %x, ptr %y, i64 %count, i64 %m, i64 %n, i64 %bits, i64 %fourth")
+        text = b.function(f"@{kind}", "ptr %table, i64 %from, i64 %to")
         return text + "\n".join(b.declarations.values()) + "\n" + engine.attributes()
 
     def at(self, base: str, index: Val) -> str:
         return self.b.emit(f"getelementptr {self.elem}, ptr {base}, i64 {index.text}", "ptr").text
 
     def loaded(self, index: Val, lanes: int) -> Val:
-        return self.b.load(self.elem, lanes, self.at("%x", index), self.bytes)
+        return self.b.load(self.elem, lanes, self.at(self.x, index), self.bytes)
 
     def plus(self, x: Val, y: Val) -> Val:
         return self.b.op("fadd", x, y)
@@ -79,13 +103,15 @@ class _Text:
         return self.b.splat(number(0.0, self.elem), lanes) if lanes else number(0.0, self.elem)
 
     def row(self, row: Val) -> None:
-        """The sum of `m` elements that follow one another."""
-        b, m = self.b, Val("%m", "i64")
-        start = b.op("mul", row, m)
+        """The sum of elements that follow one another."""
+        b, word = self.b, self.word
+        start = b.op("mul", row, word["n"])
+        is_last = b.compare("icmp eq", b.op("add", row, 1), word["count"])
+        m, bits = (b.select(is_last, word[x], word[y]) for x, y in (("last", "n"), ("last_bits", "bits")))
         vectors = b.op("lshr", m, self.lanes.bit_length() - 1)
         vector = self.every_fourth(
             vectors,
-            Val("%bits", "i64"),
+            bits,
             lambda i: self.loaded(b.op("add", start, b.op("mul", i, self.lanes)), self.lanes),
             self.lanes,
         )
@@ -96,34 +122,42 @@ class _Text:
         r = b.get(total, self.elem)
         for lane in range(self.lanes):
             r = self.plus(r, b.extract(vector, lane))
-        b.store(r, self.at("%y", row), self.bytes)
+        b.store(r, self.at(self.y, row), self.bytes)
 
-    def matrix(self, index: Val) -> None:
-        """The sums of the columns of an (m, n) matrix."""
-        b, m, n = self.b, Val("%m", "i64"), Val("%n", "i64")
+    def chunk(self, unit: Val) -> None:
+        """The sums of neighbouring columns of an (m, n) matrix."""
+        b, word = self.b, self.word
+        m, n, bits, blocks = (word[name] for name in ("m", "n", "bits", "blocks"))
+        index, of_matrix = b.op("udiv", unit, word["chunks"]), b.op("urem", unit, word["chunks"])
+        low = b.op("mul", of_matrix, word["width"])
         start = b.op("mul", index, b.op("mul", m, n))
         to = b.op("mul", index, n)
-        bits = b.op("and", Val("%bits", "i64"), 255)
-        blocks = b.op("lshr", Val("%bits", "i64"), 8)
+
+        def least(x: Val, y: Val) -> Val:
+            return b.select(b.compare("icmp slt", x, y), x, y)
+
+        def most(x: Val, y: Val) -> Val:
+            return b.select(b.compare("icmp sgt", x, y), x, y)
+
+        high = least(n, b.op("add", low, word["width"]))
 
         def stored(value: Val, column: Val) -> None:
-            b.store(self.plus(value, self.zeros(value.lanes)), self.at("%y", b.op("add", to, column)), self.bytes)
+            b.store(self.plus(value, self.zeros(value.lanes)), self.at(self.y, b.op("add", to, column)), self.bytes)
 
         def place(i: Val, column: Val) -> Val:
             return b.op("add", b.op("add", start, b.op("mul", i, n)), column)
 
         def in_blocks(lanes: int, stop: Val) -> None:
             width = max(lanes, 1)
-            with b.loop(number(0, "i64"), stop, width * SIDE_BY_SIDE) as j:
+            with b.loop(low, least(high, stop), width * SIDE_BY_SIDE) as j:
                 parts = [b.op("add", j, k * width) for k in range(SIDE_BY_SIDE)]
                 sums = self.in_levels(m, bits, lambda i: [self.loaded(place(i, p), lanes) for p in parts], lanes)
                 for value, p in zip(sums, parts, strict=True):
                     stored(value, p)
 
         def singly(lanes: int, first: Val, stop: Val) -> None:
-            with b.loop(first, stop, max(lanes, 1)) as j:
-                fourth = Val("%fourth", "i64")
-                stored(self.every_fourth(m, fourth, lambda i: self.loaded(place(i, j), lanes), lanes), j)
+            with b.loop(most(low, first), least(high, stop), max(lanes, 1)) as j:
+                stored(self.every_fourth(m, word["fourth"], lambda i: self.loaded(place(i, j), lanes), lanes), j)
 
         is_wide = b.compare("icmp uge", n, self.lanes)
         none = number(0, "i64")
