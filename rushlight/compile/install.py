@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ..ops.pointwise.fused_loops import FusedLoop
 
 _blocks_left = 10_000_000 // WORDS
-_summed_left = 100_000_000
+_summed_left = 40_000_000
 _elements_left = 4_000_000
 _selected_left = 200_000
 _SELECTED_IN_PYTHON = 1 << 15  # elements of one call: 50 ms
@@ -210,7 +210,7 @@ def _native_sums() -> Any:
 
 
 class _FirstSums:
-    """No sums, but counted: what 100 million elements take by NumPy's passes more than by generated code, loading LLVM takes."""
+    """No sums, but counted: what 40 million elements take by NumPy's passes more than by generated code, loading LLVM takes."""
 
     @staticmethod
     def rows(a: ndarray, count: int, n: int) -> Any:
