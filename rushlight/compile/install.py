@@ -34,6 +34,7 @@ from ..ops.reduce import selection
 from ..ops.reduce.sums import LANES
 from ..ops.spatial.adaptive_pool import _adaptive_avg_2d
 from ..ops.spatial.avg_pool import avg_pool_2d
+from ..ops.spatial.interpolate import upsample_backward, upsample_bilinear2d
 from ..ops.spatial.pool import max_pool_2d, max_pool_values
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ _selected_left = 200_000
 _SELECTED_IN_PYTHON = 1 << 15  # elements of one call: 50 ms
 _POOLS = {"maxima": max_pool_2d, "largest": max_pool_values, "means": avg_pool_2d, "even_means": _adaptive_avg_2d}
 _SUMS = {"sum", "sum.dim", "mean", "mean.dim"}
+_RESAMPLED = {"upsampled": upsample_bilinear2d, "spread": upsample_backward}
+_PIXEL = 8  # elements' time
 _SOFTMAXES = {False: _softmax, True: _log_softmax}  # by whether it is the logarithm
 _STEP = 3000
 _WINDOWED = 4  # a pool's kernel takes an element as long as others take so many
@@ -82,6 +85,8 @@ def install() -> None:
         record.override_large(partial(_run_sum if record.name in _SUMS else _run_large, record))
     for name, operator in _POOLS.items():
         operator.record.replace(partial(_first_pool, name, operator.record.kernel))
+    for name, operator in _RESAMPLED.items():
+        operator.record.replace(partial(_resampled, name, operator.record.kernel))
     for is_log, operator in _SOFTMAXES.items():
         operator.record.replace(partial(_rows, is_log, operator.record.kernel))
 
@@ -261,6 +266,16 @@ def _pool(serve: Callable, kernel: Callable, x: ndarray, *options: Any) -> Any:
     """By generated code, where there is some for such windows of an array; at a placeholder the kernel itself stops."""
     result = serve(x, *options) if isinstance(x, ndarray) else None
     return kernel(x, *options) if result is None else result
+
+
+def _resampled(name: str, kernel: Callable, x: Any, size: Any, *options: Any) -> Any:
+    """By generated code, once programs may take the place of this thread's kernels; counted until then."""
+    if type(x) is ndarray and not mode.on:
+        if _work.left > 0 or not jit.on:
+            _work.left -= x.size * _PIXEL
+        elif (found := getattr(_eager_code().bilinear, name)(x, size, *options)) is not None:
+            return found
+    return kernel(x, size, *options)
 
 
 def _rows(is_log: bool, kernel: Callable, x: Any, dim: int, dtype: Any) -> Any:

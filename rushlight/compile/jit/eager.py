@@ -19,13 +19,13 @@ from ...core.dispatch.op import Op
 from ...ops.pointwise.building_blocks import MANY
 from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Value
-from ..lower.eager import recurrent, rows, selection
+from ..lower.eager import bilinear, recurrent, rows, selection
 from ..passes.replicated import is_rounded_alike
 from ..runtime.native import Native
 from . import eager_sums, flat
 from .cache import Entry, Refused, Route
 
-__all__ = ["eager_sums", "recurrent", "rows", "run", "selection"]
+__all__ = ["bilinear", "eager_sums", "recurrent", "rows", "run", "selection"]
 
 _LAYERS = tuple(f"rushlight.ops.{folder}." for folder in ("nn", "spatial"))
 _AT_LEAST = 1 << 15  # elements that a call counts for

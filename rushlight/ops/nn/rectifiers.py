@@ -277,7 +277,7 @@ def leaky_relu_(input, negative_slope=0.01):
 @primitive(public=False, name="prelu_kernel", node="PreluKernelBackward0", jit_min_elements=SOME)
 def _prelu(input, weight, /):
     scaled = weight * input
-    if type(weight) is np.ndarray and weight.size and 0 < weight.min() and weight.max() <= 1:
+    if type(weight) is np.ndarray and weight.size and weight.min() > 0 and weight.max() <= 1:
         return np.maximum(scaled, input)  # a tenth of the time
     return np.where(input > 0, input, scaled)
 

@@ -18,6 +18,7 @@ from ...core.dispatch.op import composite, primitive
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.building_blocks import F32
+from . import bilinear
 from .adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .avg_pool import avg_pool_2d
 
@@ -205,6 +206,11 @@ def _contiguous(x, d):
     return np.ascontiguousarray(x, d) if isinstance(x, np.ndarray) else x.astype(d)
 
 
+def axes_taps(sizes, size, scales, align_corners, d):
+    """The taps of both axes of images, in torch's arithmetic."""
+    return [bilinear.taps(n, out, s, align_corners, d) for n, out, s in zip(sizes, size, scales, strict=True)]
+
+
 def _upsample(input, /, size, scales, mode, align_corners, antialias):
     """The input resampled along its last axes. Shape: (N, C, *) -> (N, C, *size)"""
     d = input.dtype
@@ -215,6 +221,8 @@ def _upsample(input, /, size, scales, mode, align_corners, antialias):
     factors = _factors(x.shape[2:], size, scales, mode, whole)
     if factors is not None:
         return _contiguous(_repeated(x, factors), d)
+    if mode == "bilinear" and not antialias and d is F32 and type(x) is np.ndarray:
+        return bilinear.upsampled(x, *axes_taps(x.shape[2:], size, scales, align_corners, d))
     for i in reversed(range(len(size))):
         where, weights = _taps(x.shape[2 + i], size[i], scales[i], mode, align_corners, antialias, whole)
         x = _resampled(x, 2 + i, where, weights)
@@ -224,7 +232,7 @@ def _upsample(input, /, size, scales, mode, align_corners, antialias):
 
 
 @primitive(name="upsample.backward", public=False, node="UpsampleBackwardBackward0")
-def _upsample_backward(g, /, sizes, scales, mode, align_corners, antialias):
+def upsample_backward(g, /, sizes, scales, mode, align_corners, antialias):
     """The transpose of resampling from `sizes`. Shape: (N, C, *) -> (N, C, *sizes)"""
     d = g.dtype
     x = g.astype(_working_type(d), copy=False)
@@ -237,7 +245,7 @@ def _upsample_backward(g, /, sizes, scales, mode, align_corners, antialias):
     return np.ascontiguousarray(x, d)
 
 
-@_upsample_backward.vjp
+@upsample_backward.vjp
 def _(g, g_shape, scales, mode, align_corners, antialias):
     return _OPERATORS[mode, len(scales), antialias](g, g_shape[2:], scales, mode, align_corners, antialias)
 
@@ -250,7 +258,7 @@ def _upsample_operator(word, n, antialias):
 
     @operator.vjp
     def _(g, input_shape, scales, mode, align_corners, antialias):
-        return _upsample_backward(g, input_shape[2:], scales, mode, align_corners, antialias)
+        return upsample_backward(g, input_shape[2:], scales, mode, align_corners, antialias)
 
     return operator
 
@@ -263,6 +271,7 @@ _OPERATORS = {
     ("bicubic", 2, False): _upsample_operator("bicubic", 2, False),
     **{(mode, 2, True): _upsample_operator(mode, 2, True) for mode in _FILTERS},
 }
+upsample_bilinear2d = _OPERATORS["bilinear", 2, False]
 _AREA = {3: adaptive_avg_pool1d, 4: adaptive_avg_pool2d, 5: adaptive_avg_pool3d}
 
 # ---------------------------------------------------------------------------------------------- the public function
