@@ -50,7 +50,7 @@ def release_interrupts() -> None:
 
 
 class _Notes:
-    """Stands in for the handler of SIGINT, which only the main thread can exchange."""
+    """Takes the place of the handler of SIGINT, which only the main thread can exchange."""
 
     def __init__(self):
         self._handler, self._count = None, 0
