@@ -160,6 +160,11 @@ def _get_tracing_state() -> Any:
     return listener if getattr(listener, "is_jit_tracer", False) else None
 
 
+def _is_tracing() -> bool:
+    """`torch.jit.is_tracing`."""
+    return _get_tracing_state() is not None
+
+
 class _Switch:
     """A setting of TorchScript's executor: it gives what was set before, and changes nothing, for graphs run as they are."""
 

@@ -75,6 +75,14 @@ PROGRAMS = {
         """,
         "in\ncalled\nout\n{'a': 1} ([1], None) (1,)\n7 False\ntensor([1.23])",
     ),
+    "tracing": (
+        """
+        import torch
+        torch.jit.trace(lambda x: print(torch._C._is_tracing()) or x + 1, torch.ones(1), check_trace=False)
+        print(torch._C._is_tracing())
+        """,
+        "True\nFalse",
+    ),
     "assertions": (
         """
         import torch

@@ -1,7 +1,8 @@
-"""Write serialization_*.pt, files by torch.save itself, and serialization_names.json.  Run with torch installed."""
+"""Write serialization_*.pt, files by torch.save itself, a plain pickle, and serialization_names.json.  Run with torch installed."""
 
 import inspect
 import json
+import pickle
 from collections import Counter, OrderedDict
 from pathlib import Path
 
@@ -77,6 +78,24 @@ def whole_module():
     return {"model": model, "x": x, "y": model(x).detach()}
 
 
+def pickled():
+    """What programs put into plain pickles (joblib, copies between processes, datasets)."""
+    base = torch.arange(6.0).reshape(2, 3)
+    layer = nn.Linear(2, 1)
+    with torch.no_grad():
+        layer.weight.fill_(2)
+        layer.bias.fill_(1)
+    return {
+        "transposed": base.t(),
+        "brain": base.bfloat16(),
+        "parameter": nn.Parameter(torch.ones(2)),
+        "layer": layer,
+        "size": torch.Size([2, 3]),
+        "dtype": torch.int16,
+        "device": torch.device("cpu"),
+    }
+
+
 def class_paths():
     """The module in which torch defines each public class of these packages."""
     paths = {}
@@ -98,6 +117,7 @@ def main():
     old |= {"base": base, "view": base[2:4], "parameter": nn.Parameter(torch.ones(2))}
     torch.save(old, HERE / "serialization_legacy.pt", _use_new_zipfile_serialization=False)
     torch.save({"float": np.float64(1.5), "int": np.int32(7), "array": np.arange(3)}, HERE / "serialization_numpy.pt")
+    (HERE / "serialization_pickled.pkl").write_bytes(pickle.dumps(pickled()))
     (HERE / "serialization_names.json").write_text(json.dumps(class_paths(), indent=0) + "\n")
 
 

@@ -4,6 +4,8 @@ import importlib
 import io
 import json
 import pickle
+import subprocess
+import sys
 import zipfile
 from collections import Counter, OrderedDict
 from pathlib import Path
@@ -216,3 +218,22 @@ def test_class_paths_are_torchs():
             assert class_named(theirs) is ours
             checked += 1
     assert checked > 100
+
+
+def test_plain_pickles_of_torch(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import pickle, sys, torch\n"
+        "got = pickle.load(open(sys.argv[1], 'rb'))\n"
+        "print(got['transposed'].tolist(), got['transposed'].stride(), got['brain'].dtype)\n"
+        "print(got['parameter'].requires_grad, got['layer'](torch.ones(2)), got['size'], got['dtype'], got['device'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "rushlight", "run", str(program), str(GOLDEN / "serialization_pickled.pkl")],
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == (
+        "[[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]] (1, 3) torch.bfloat16\n"
+        "True tensor([5.], grad_fn=<ViewBackward0>) torch.Size([2, 3]) torch.int16 cpu\n"
+    ), done.stderr

@@ -24,22 +24,62 @@ def die_with_parent(parent: int, tied_to_thread: bool) -> None:
 
 @contextmanager
 def interrupts_held():
-    """Hold Ctrl-C back while a process starts: it inherits that, until `release_interrupts` where it can handle one."""
+    """Hold Ctrl-C back while a process starts: it inherits that, until `release_interrupts` where it can handle one.
+
+    Blocking the signal is not enough: another native thread, such as one of OpenBLAS, may receive it, and Python then
+    runs the handler in this one. So the handler only takes a note meanwhile.
+    """
     import signal
 
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     try:
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # raises, after it has blocked, what came before
+        _notes.take()
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        _notes.hand_over()
 
 
 def release_interrupts() -> None:
     """Let a Ctrl-C that came while this process started, or comes later, raise KeyboardInterrupt."""
     import signal
 
+    _notes.hand_over()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+
+
+class _Notes:
+    """Takes the place of the handler of SIGINT, which only the main thread can exchange."""
+
+    def __init__(self):
+        self._handler, self._count = None, 0
+
+    def __call__(self, signum, frame):
+        self._count += 1
+
+    def take(self) -> None:
+        """Note what comes from now on."""
+        import signal
+        import threading
+
+        handler = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is threading.main_thread() and handler not in (None, self):
+            self._handler, self._count = handler, 0
+            signal.signal(signal.SIGINT, self)
+
+    def hand_over(self) -> None:
+        """Let the program's own handler come back, and have what was noted."""
+        import signal
+
+        handler, self._handler = self._handler, None
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
+            if self._count:
+                signal.raise_signal(signal.SIGINT)
+
+
+_notes = _Notes()
 
 
 def is_alive(pid: int) -> bool:

@@ -13,7 +13,8 @@ import sys
 
 PATIENCE_S = 20  # a Ctrl-C that is not answered by then is lost
 PROGRAM = """
-import os, sys
+import multiprocessing, os, sys
+multiprocessing.set_start_method("fork")  # what is defined in `-c` is nowhere else
 from rushlight.utils.data import DataLoader
 
 class Data:

@@ -32,6 +32,29 @@ def batches(loader):
 TEN = list(range(10))
 
 
+# what workers call is here and not in the tests: from Python 3.14 on it reaches them by pickle
+def add_up(samples):
+    return ops.tensor([sum(samples)])
+
+
+def share_out(worker_id):
+    worker = get_worker_info()
+    assert (worker_id, worker.num_workers) == (worker.id, 2)
+    worker.dataset.length = 3 + worker_id
+
+
+def report(samples):
+    info = get_worker_info()
+    with pytest.raises(AttributeError, match="cannot assign to field 'id'"):
+        info.id = 3
+    return info.id, info.num_workers, info.seed, info.dataset == TEN, info.rng, info.worker_method
+
+
+class Sums:
+    def __getitems__(self, indices):
+        return [sum(indices)]
+
+
 @pytest.mark.parametrize("num_workers", [0, 2])
 @pytest.mark.parametrize(
     ("arguments", "expected"),
@@ -40,7 +63,7 @@ TEN = list(range(10))
         ({"batch_size": 4, "drop_last": True}, [[0, 1, 2, 3], [4, 5, 6, 7]]),
         ({"sampler": [5, 3, 1], "batch_size": 2}, [[5, 3], [1]]),
         ({"batch_sampler": [[9], [8, 7, 6]]}, [[9], [8, 7, 6]]),
-        ({"batch_size": 3, "collate_fn": lambda samples: ops.tensor([sum(samples)])}, [[3], [12], [21], [9]]),
+        ({"batch_size": 3, "collate_fn": add_up}, [[3], [12], [21], [9]]),
     ],
 )
 def test_batches(arguments, expected, num_workers):
@@ -88,21 +111,10 @@ def test_workers_share_a_stream(persistent, in_order):
 
 
 def test_worker_init_fn_may_share_out_the_stream():
-    def share_out(worker_id):
-        worker = get_worker_info()
-        assert (worker_id, worker.num_workers) == (worker.id, 2)
-        worker.dataset.length = 3 + worker_id
-
     assert batches(DataLoader(Stream(), num_workers=2, worker_init_fn=share_out)) == [[0], [0], [1], [1], [2], [2], [3]]
 
 
 def test_worker_info():
-    def report(samples):
-        info = get_worker_info()
-        with pytest.raises(AttributeError, match="cannot assign to field 'id'"):
-            info.id = 3
-        return info.id, info.num_workers, info.seed, info.dataset == TEN, info.rng, info.worker_method
-
     first, second = DataLoader(TEN, batch_size=5, num_workers=2, collate_fn=report)
     assert first[:2] + first[3:] == (0, 2, True, None, "multiprocessing")
     assert second == (1, 2, first[2] + 1, True, None, "multiprocessing")
@@ -134,10 +146,6 @@ def test_what_cannot_be_pickled_cannot_be_spawned():
 
 
 def test_requests_larger_than_the_connection():
-    class Sums:
-        def __getitems__(self, indices):
-            return [sum(indices)]
-
     requests = [list(range(100_000)), *([i] for i in range(2000))]
     loader = DataLoader(Sums(), batch_sampler=requests, num_workers=1, prefetch_factor=1500)
     assert batches(loader) == [[sum(request)] for request in requests]

@@ -2,6 +2,7 @@
 
 import operator
 import signal
+import threading
 from _thread import interrupt_main
 from collections import deque
 
@@ -53,6 +54,19 @@ def test_before_the_first_instruction_of_the_callback():
         deque(map(operator.call, (interrupt_main, box.clear)), maxlen=0)
         len("the next instructions")
     assert pool.closed == 1
+
+
+def test_while_a_process_starts_although_another_thread_receives_it():
+    """Blocked in the main thread, the signal goes to any other, and Python runs the handler in the main thread."""
+    send, sent, reached = threading.Event(), threading.Event(), False
+    thread = threading.Thread(target=lambda: (send.wait(), signal.raise_signal(signal.SIGINT), sent.set()))
+    thread.start()
+    with pytest.raises(KeyboardInterrupt), lifeline.interrupts_held():
+        send.set()
+        sent.wait()
+        thread.join()
+        reached = True
+    assert reached and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_handler_of_the_program_is_called_afterwards():

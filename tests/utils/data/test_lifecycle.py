@@ -135,7 +135,8 @@ def test_workers_of_a_finished_epoch_exit_and_persistent_ones_stay():
 
 # Each program runs in a process of its own, which the test then ends or lets end. It prints its workers' pids first.
 PREAMBLE = """
-import os, signal, sys, threading
+import multiprocessing, os, signal, sys, threading
+multiprocessing.set_start_method("fork")  # what is defined in `-c` is nowhere else
 from rushlight import ops
 from rushlight.utils.data import DataLoader
 
