@@ -13,7 +13,7 @@ import rushlight as torch
 from rushlight.distributed import checkpoint, fsdp
 from rushlight.distributed.checkpoint.state_dict import get_state_dict
 from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP
-from rushlight.distributed.fsdp import StateDictType, wrap
+from rushlight.distributed.fsdp import StateDictType, _averages, wrap
 from rushlight.distributed.tensor import DTensor
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -28,6 +28,13 @@ nn = torch.nn
 
 def losses(rank, size):
     return {name: cases.losses(torch, name, rank, size) for name in cases.FLAT_CASES}
+
+
+def one_by_one(rank, size):
+    """`losses` where each gradient travels by itself as soon as it is there."""
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(_averages, "_LARGE", 1)
+        return losses(rank, size)
 
 
 def _model(originals, **options):
@@ -203,15 +210,16 @@ def _bits(net, optimizer):
 def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flat")
     os.environ["SHARDED_TEST_FOLDER"] = str(folder / "saved")
-    found = results_of([losses, surface, cast_arguments, refused, wrapped, saved], 2, folder)
+    found = results_of([losses, one_by_one, surface, cast_arguments, refused, wrapped, saved], 2, folder)
     return found + results_of([loaded], 3, tmp_path_factory.mktemp("three"))
 
 
+@pytest.mark.parametrize("travels", ["losses", "one_by_one"])
 @pytest.mark.parametrize("name", cases.FLAT_CASES)
-def test_losses_are_torchs(name, results):
+def test_losses_are_torchs(name, travels, results):
     tolerance = 5e-3 if "mixed" in name else 2e-6
     for rank in range(2):
-        np.testing.assert_allclose(results[rank]["losses"][name], GOLDEN[name][rank], rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(results[rank][travels][name], GOLDEN[name][rank], rtol=tolerance, atol=tolerance)
 
 
 PLAIN = {"0.weight": (7, 5), "0.bias": (7,), "1.weight": (7,), "1.bias": (7,), "3.weight": (3, 7), "3.bias": (3,)}
