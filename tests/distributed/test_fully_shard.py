@@ -35,6 +35,7 @@ def one_by_one(rank, size):
     """`losses` where each gradient travels by itself as soon as it is there."""
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(_averages, "_LARGE", 1)
+        changed.setattr(_averages, "_UNIT", 1)
         return losses(rank, size)
 
 
@@ -68,6 +69,7 @@ def sent_early(rank, size):
     early, found = [], []
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(_averages, "_LARGE", 1)
+        changed.setattr(_averages, "_UNIT", 1)
         begin = _averages.Averages.begin
         names = lambda self: [member.name for member in self.parts]  # noqa: E731
         changed.setattr(_averages.Averages, "begin", lambda self: (early.append(names(self)), begin(self))[1])

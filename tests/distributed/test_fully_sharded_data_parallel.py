@@ -35,6 +35,7 @@ def one_by_one(rank, size):
     """`losses` where each gradient travels by itself as soon as it is there."""
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(_averages, "_LARGE", 1)
+        changed.setattr(_averages, "_UNIT", 1)
         return losses(rank, size)
 
 

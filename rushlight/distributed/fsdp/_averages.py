@@ -17,12 +17,15 @@ from ...autograd.engine import current_pass, will_accumulate
 from ...core.dispatch.mode import no_grad
 from ...core.tensor.dtype import dtype as DType
 from ...core.tensor.tensor import Tensor, wrap
-from ...ops import cat, zeros
+from ...ops import zeros
 from ..reduce_op import RedOpType
 
 __all__ = ["Averages"]
 
 _LARGE = 1 << 16  # bytes of a part from which on a gradient travels by itself
+_UNIT = (
+    8 << 20
+)  # bytes of a unit from which on its memory counts for more than the time of an agreement and of single messages
 
 
 class Averages:
@@ -47,7 +50,7 @@ class Averages:
     def expect(self) -> None:
         """Agree on the gradients that travel as soon as they are there."""
         large = [member for member in reversed(self.unit.members) if self._is_large(member)]
-        if not large:
+        if not large or not self._is_worthwhile():
             return
         here = np.array([will_accumulate(member.whole) for member in large], np.int32)
         key = self.group.key()
@@ -57,8 +60,13 @@ class Averages:
             hook = lambda _, member=member: self._arrived(member)  # noqa: E731
             self._handles.append(member.whole.register_post_accumulate_grad_hook(hook))
 
+    def _is_worthwhile(self) -> bool:
+        return sum(member.size_bytes for member in self.unit.members) >= _UNIT
+
     def _is_large(self, member: Any) -> bool:
-        return member.size_bytes >= _LARGE * self.unit.pieces
+        if member.size_bytes < _LARGE * self.unit.pieces:
+            return False
+        return self.unit.has_rows or self._is_worthwhile()  # else it is all one process's, which then adds alone
 
     def _arrived(self, member: Any) -> None:
         if current_pass() is not self._pass:  # a pass within the pass: its order is another one
@@ -138,7 +146,8 @@ class Averages:
         at = 0
         for member in self._small:
             n = self.unit.cut(member, self.unit.rank)[1]
-            self.parts[member] = self._packed[at : at + n].copy()
+            part = self._packed[at : at + n]
+            self.parts[member] = part.copy() if self.unit.has_rows else part
             at += n
         for member, n in zip(self._trained, flags, strict=False):
             if n and member in self._early:  # passes within the pass have brought more since it travelled
@@ -160,12 +169,17 @@ class Averages:
             grads = [_flat_gradient(member, dtype) for member in members]
             if not flags:
                 return self._cut(members[0], grads.pop().mul_(self.unit.share))  # type: ignore[attr-defined]
-            told = wrap(np.array(flags, np.float32)).to(dtype)
             cuts = [self._cut(member, g) for member, g in zip(members, grads, strict=True)]
-            rows = []
-            for rank in range(self.unit.pieces):
-                part = cat([wrap(cut[rank]) for cut in cuts]).mul_(self.unit.share) if cuts else told[:0]  # type: ignore[attr-defined]
-                rows.append(cat([part, told])._array)
+            ordered = [[cut[rank] for cut in cuts] for rank in range(self.unit.pieces)]
+            ends = np.cumsum([sum(part.size for part in parts) + len(flags) for parts in ordered]).tolist()
+            flat = np.zeros(ends[-1], dtype.numpy)  # one after the other, so that MPI takes them as they are
+            rows = [flat[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+            for row, parts in zip(rows, ordered, strict=True):
+                if parts:
+                    np.concatenate(parts, out=row[: row.size - len(flags)])
+            wrap(flat).mul_(self.unit.share)  # type: ignore[attr-defined]
+            for row in rows:
+                row[row.size - len(flags) :] = flags
             return rows
 
     def _cut(self, member: Any, g: Tensor) -> list[np.ndarray]:

@@ -28,6 +28,8 @@ class FlatUnit(Unit):
     process has a part, not all of it.
     """
 
+    has_rows = False
+
     def __init__(
         self,
         module: Module,
@@ -47,6 +49,7 @@ class FlatUnit(Unit):
         for member in members:
             self.starts.append(-(-end // step) * step)
             end = self.starts[-1] + member.numel
+        self._start_of = dict(zip(members, self.starts, strict=True))
         self.length = -(-end // self.pieces)
         self._trains = {id(m): _given(m).requires_grad for m in members}
         whole = np.zeros(self.length * self.pieces, self.dtype.numpy)
@@ -79,7 +82,7 @@ class FlatUnit(Unit):
     def local_range(self, member: Member) -> tuple[int, int, int]:
         """(first element of the parameter that is in this process's part, how many, where the first one is in the part)"""
         first, n = self.cut(member, self.rank)
-        return first, n, self.starts[self.members.index(member)] + first - self.rank * self.length if n else 0
+        return first, n, self._start_of[member] + first - self.rank * self.length if n else 0
 
     def _piece(self, member: Member) -> Any:
         _, n, at = self.local_range(member)
@@ -138,7 +141,7 @@ class FlatUnit(Unit):
     # ------------------------------------------------------------------------------------------ gradients
 
     def cut(self, member: Member, rank: int) -> tuple[int, int]:
-        start, low = self.starts[self.members.index(member)], rank * self.length
+        start, low = self._start_of[member], rank * self.length
         first, end = max(start, low), min(start + member.numel, low + self.length)
         return (first - start, end - first) if end > first else (0, 0)
 

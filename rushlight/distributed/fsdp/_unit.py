@@ -61,7 +61,12 @@ class Member:
 
 
 class Unit:
-    """What parameters by rows and flat ones have in common. Subclasses say what travels."""
+    """What parameters by rows and flat ones have in common. Subclasses say what travels.
+
+    has_rows: whether each process has a part of each parameter.
+    """
+
+    has_rows = True
 
     def __init__(self, members: list[Member], group: Any, reduce_dtype: DType | None):
         self.members, self.group, self.reduce_dtype = members, group, reduce_dtype
