@@ -92,6 +92,17 @@ def when_done(call: Callable[[bool], None]) -> None:
     running.task.over.append(call)
 
 
+def current_pass() -> Pass | None:
+    """The backward pass that runs in this thread, the innermost one."""
+    return running.task
+
+
+def will_accumulate(t: Tensor) -> bool:
+    """Whether the pass that runs in this thread reaches a leaf, to add a plain gradient to `.grad`. For hooks."""
+    task = running.task
+    return task is not None and task.wanted is None and not task.create_graph and t._edge in task.uses
+
+
 def when_all_done(call: Callable[[bool], None]) -> None:
     """As `when_done`, of the outermost pass, where a Function's backward runs another one. For hooks."""
     task = running.task

@@ -1,5 +1,6 @@
 """Gradients averaged over two processes, against one process that sees all."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -228,10 +229,54 @@ def own_hooks(rank, size):
     return [*found, all(a is b for a, b in zip(*kept, strict=True))]
 
 
+BUFFER_OPTIONS = (
+    {}, {"forward_sync_buffers": False}, {"forward_sync_buffers": True}, {"broadcast_buffers": False}, {"init_sync": False},
+    {"forward_sync_buffers": False, "broadcast_buffers": True},
+)  # fmt: skip
+
+
+def buffers_taken(rank, size):
+    """For each of the options: a buffer and one that states leave out, both the rank at first, after the start and a forward pass
+    in which they are 10 more; whether the next one takes them, and the words of warnings."""
+    found = []
+    for options in BUFFER_OPTIONS:
+        net = nn.Linear(1, 1)
+        net.register_buffer("kept", torch.tensor(float(rank)))
+        net.register_buffer("left_out", torch.tensor(float(rank)), persistent=False)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            model = DistributedDataParallel(net, **options)
+        start = net.kept.item(), net.left_out.item()
+        takes = model.will_sync_module_buffers()
+        assert model.broadcast_buffers is model.forward_sync_buffers is takes
+        with torch.no_grad():
+            net.kept.fill_(rank + 10.0)
+            net.left_out.fill_(rank + 10.0)
+        model(torch.ones(1, 1))
+        found.append((start, (net.kept.item(), net.left_out.item()), takes, [str(w.message)[:24] for w in seen]))
+    model.broadcast_buffers = True
+    found.append(
+        (model.forward_sync_buffers, pickle.loads(pickle.dumps(model)).forward_sync_buffers, model.device_type)
+    )
+    return found
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     return results_of(
-        [trained, compiled, accumulated, buffers, hooks, unused, delayed, late_gradients, forwards, own_hooks],
+        [
+            trained,
+            compiled,
+            accumulated,
+            buffers,
+            hooks,
+            unused,
+            delayed,
+            late_gradients,
+            forwards,
+            own_hooks,
+            buffers_taken,
+        ],
         2,
         tmp_path_factory.mktemp("ddp"),
     )
@@ -292,6 +337,22 @@ def test_buffers_follow_the_first_process(results):
     for batch_mean in (1.5, 2.5, 3.5, 0.0):
         mean = 0.9 * mean + 0.1 * batch_mean
     np.testing.assert_allclose(results[0]["buffers"], [mean] * 3, rtol=1e-6)
+
+
+def test_which_buffers_are_taken_and_when(results):
+    for rank in range(2):
+        r = float(rank)
+        own, first, theirs = (r, r), (0.0, 0.0), (10.0, 10.0)
+        mine = (r + 10, r + 10)
+        assert results[rank]["buffers_taken"] == [
+            (first, theirs, True, []),
+            (first, mine, False, []),
+            (first, theirs, True, []),
+            (own, mine, False, ["`broadcast_buffers` is d"]),
+            (own, theirs, True, []),
+            (first, mine, False, ["Both `broadcast_buffers`"]),
+            (True, True, "cpu"),
+        ]
 
 
 def test_communication_hooks(results):

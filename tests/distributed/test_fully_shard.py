@@ -14,7 +14,7 @@ import rushlight as torch
 import rushlight.distributed as dist
 from rushlight.distributed import checkpoint
 from rushlight.distributed.checkpoint import state_dict as states
-from rushlight.distributed.fsdp import FSDPModule, fully_shard
+from rushlight.distributed.fsdp import FSDPModule, _averages, fully_shard
 from rushlight.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -29,6 +29,59 @@ nn = torch.nn
 
 def losses(rank, size):
     return {name: cases.losses(torch, name, rank, size) for name in cases.CASES}
+
+
+def one_by_one(rank, size):
+    """`losses` where each gradient travels by itself as soon as it is there."""
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(_averages, "_LARGE", 1)
+        changed.setattr(_averages, "_UNIT", 1)
+        return losses(rank, size)
+
+
+def sent_early(rank, size):
+    """Which gradients had travelled before backward left the unit, where one process does not use `a`, a Function has none for
+    `b` here, `d` gets one by a pass within the pass as well, and `e` is frozen; and the whole gradients."""
+
+    class NoGradient(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return None if not rank else 2 * g
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b, self.c, self.d, self.e = (nn.Parameter(torch.ones(3, 2) * i) for i in range(1, 6))
+            self.e.requires_grad_(False)
+
+        def inner(self, x):
+            return x * self.d
+
+        def forward(self, x):
+            x = x * (self.a if rank else 1.0) + NoGradient.apply(self.b) * self.c + self.e
+            x = torch.utils.checkpoint.checkpoint(self.inner, x, use_reentrant=True)
+            return x * self.d
+
+    early, found = [], []
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(_averages, "_LARGE", 1)
+        changed.setattr(_averages, "_UNIT", 1)
+        begin = _averages.Averages.begin
+        names = lambda self: [member.name for member in self.parts]  # noqa: E731
+        changed.setattr(_averages.Averages, "begin", lambda self: (early.append(names(self)), begin(self))[1])
+        net = fully_shard(Net())
+        for syncs in (True, False, True):
+            net.set_requires_gradient_sync(syncs)
+            net(torch.full((3, 2), rank + 1.0)).sum().backward()
+            found.append([p.grad if p.grad is None else p.grad.full_tensor()[0, 0].item() for p in net.parameters()])
+            if not syncs:
+                continue
+            net.zero_grad()
+    return early, found
 
 
 def surface(rank, size):
@@ -161,7 +214,7 @@ def switched(rank, size):
         freed = []  # whether units are whole when their gradients are collected
         for layer in net[::2]:
             unit = layer._get_fsdp_state().unit
-            unit._split = lambda members, unit=unit, plain=unit._split: (freed.append(unit.is_whole), plain(members))[1]
+            unit.reduce = lambda unit=unit, plain=unit.reduce: (freed.append(unit.is_whole), plain())[1]
         optimizer, found = torch.optim.SGD(net.parameters(), lr=0.5), []
         for step in range(4):
             torch.manual_seed(10 * step + rank)
@@ -343,6 +396,8 @@ def _bits(net, optimizer):
 def results(tmp_path_factory):
     functions = [
         losses,
+        one_by_one,
+        sent_early,
         surface,
         refused,
         unused,
@@ -366,12 +421,20 @@ def test_when_parameters_are_gathered_and_freed(results):
         assert result["switched"] == ({name: (0.0, [False] * 3) for name in ("plain", "ahead", "kept")}, True)
 
 
+@pytest.mark.parametrize("travels", ["losses", "one_by_one"])
 @pytest.mark.parametrize("name", cases.CASES)
-def test_losses_are_torchs(name, results):
+def test_losses_are_torchs(name, travels, results):
     tolerance = 5e-3 if name == "mixed" else 2e-6
     for rank in range(2):
-        found, expected = results[rank]["losses"][name], GOLDEN[name][rank]
+        found, expected = results[rank][travels][name], GOLDEN[name][rank]
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_gradients_travel_as_soon_as_they_are_there(results):
+    """Those that all processes reach, from the last parameter on; what comes later, or in one process only, counts as well."""
+    once, twice = [16.0, 48.0, 64.0, 148.0, None], [32.0, 96.0, 128.0, 296.0, None]
+    for result in results[:2]:
+        assert result["sent_early"] == ([["d", "c"]] * 2, [once, [None] * 5, twice])
 
 
 def test_parameters_are_dtensors(results):

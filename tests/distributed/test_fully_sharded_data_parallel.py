@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import rushlight as torch
 from rushlight.distributed import checkpoint, fsdp
 from rushlight.distributed.checkpoint.state_dict import get_state_dict
 from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP
-from rushlight.distributed.fsdp import StateDictType, wrap
+from rushlight.distributed.fsdp import StateDictType, _averages, wrap
 from rushlight.distributed.tensor import DTensor
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -28,6 +29,14 @@ nn = torch.nn
 
 def losses(rank, size):
     return {name: cases.losses(torch, name, rank, size) for name in cases.FLAT_CASES}
+
+
+def one_by_one(rank, size):
+    """`losses` where each gradient travels by itself as soon as it is there."""
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(_averages, "_LARGE", 1)
+        changed.setattr(_averages, "_UNIT", 1)
+        return losses(rank, size)
 
 
 def _model(originals, **options):
@@ -199,19 +208,97 @@ def _bits(net, optimizer):
     return found
 
 
+def older_states(rank, size):
+    """States of optimizers by torch's older names: how far training goes on as it would have, by each way of loading; which keys,
+    and which warnings."""
+    found = {}
+    for originals in (False, True):
+        net, optimizer = _older(originals)
+        _go_on(net, optimizer, rank)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            whole = FSDP.full_optim_state_dict(net, optimizer, rank0_only=False)
+            first = FSDP.full_optim_state_dict(net, optimizer)
+            rows = FSDP.sharded_optim_state_dict(net, optimizer)
+        assert [w.category for w in caught] == [FutureWarning] * 3
+        found["kinds"] = (len(first), len(whole["state"]), type(rows["state"]["0.weight"]["exp_avg"]) is DTensor)
+        numbered = FSDP.rekey_optim_state_dict(whole, fsdp.OptimStateKeyType.PARAM_ID, _plain())
+        named = FSDP.rekey_optim_state_dict(numbered, fsdp.OptimStateKeyType.PARAM_NAME, _plain())
+        found["keys"] = (sorted(numbered["state"]), numbered["param_groups"][0]["params"], sorted(named["state"]))
+        state = net.state_dict()
+        expected = _go_on(net, optimizer, rank)
+        for name, load in {
+            "shard": lambda net, o, whole=whole: FSDP.shard_full_optim_state_dict(whole, net, optim=o),
+            "shard all": lambda net, o, whole=whole: FSDP.shard_full_optim_state_dict(whole, net),
+            "input": lambda net, o, whole=whole: FSDP.shard_full_optim_state_dict(
+                whole, net, optim_input=[{"params": list(net.parameters())}]
+            ),
+            "scatter": lambda net, o, first=first: FSDP.scatter_full_optim_state_dict(first or None, net),
+            "rows": lambda net, o, rows=rows: FSDP.flatten_sharded_optim_state_dict(rows, net, o),
+        }.items():
+            again, other = _older(originals)
+            again.load_state_dict(state)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)
+                other.load_state_dict(load(again, other))
+            found[name, originals] = _go_on(again, other, rank) == expected
+    with warnings.catch_warnings(), pytest.raises(ValueError, match="has 1 groups of parameters, the optimizer has 2"):
+        warnings.simplefilter("ignore", FutureWarning)
+        groups = [{"params": [p]} for p in net.parameters()][:2]
+        FSDP.shard_full_optim_state_dict(whole, net, optim_input=groups)
+    with pytest.raises(ValueError, match="Invalid parameter keys"):
+        mixed = {"state": {0: {}, "a": {}}, "param_groups": []}
+        FSDP.rekey_optim_state_dict(mixed, fsdp.OptimStateKeyType.PARAM_ID, _plain())
+    return found
+
+
+def _plain():
+    return nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3))
+
+
+def _older(originals):
+    torch.manual_seed(3)
+    net = _plain()
+    net[0] = FSDP(net[0], use_orig_params=originals)
+    net = FSDP(net, use_orig_params=originals)
+    return net, torch.optim.AdamW(net.parameters(), lr=0.01)
+
+
+def _go_on(net, optimizer, rank):
+    torch.manual_seed(rank)
+    losses = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = net(torch.randn(4, 5)).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flat")
     os.environ["SHARDED_TEST_FOLDER"] = str(folder / "saved")
-    found = results_of([losses, surface, cast_arguments, refused, wrapped, saved], 2, folder)
+    found = results_of([losses, one_by_one, older_states, surface, cast_arguments, refused, wrapped, saved], 2, folder)
     return found + results_of([loaded], 3, tmp_path_factory.mktemp("three"))
 
 
+@pytest.mark.parametrize("travels", ["losses", "one_by_one"])
 @pytest.mark.parametrize("name", cases.FLAT_CASES)
-def test_losses_are_torchs(name, results):
+def test_losses_are_torchs(name, travels, results):
     tolerance = 5e-3 if "mixed" in name else 2e-6
     for rank in range(2):
-        np.testing.assert_allclose(results[rank]["losses"][name], GOLDEN[name][rank], rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(results[rank][travels][name], GOLDEN[name][rank], rtol=tolerance, atol=tolerance)
+
+
+def test_optimizers_states_by_older_names(results):
+    names = ["0.bias", "0.weight", "2.bias", "2.weight"]
+    for rank in range(2):
+        found = results[rank]["older_states"]
+        assert found.pop("kinds") == (0 if rank else 2, 4, True)
+        assert found.pop("keys") == ([0, 1, 2, 3], [0, 1, 2, 3], names)
+        assert len(found) == 10 and all(found.values()), found
 
 
 PLAIN = {"0.weight": (7, 5), "0.bias": (7,), "1.weight": (7,), "1.bias": (7,), "3.weight": (3, 7), "3.bias": (3,)}

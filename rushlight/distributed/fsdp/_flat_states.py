@@ -18,7 +18,7 @@ from ..tensor.placement_types import Replicate, Shard
 from ._flat_unit import FLAT, FlatUnit
 from ._state import states_of
 from ._unit import Member
-from .api import FullOptimStateDictConfig, FullStateDictConfig, StateDictType
+from .api import FullOptimStateDictConfig, FullStateDictConfig, StateDictSettings, StateDictType
 
 WRAPPER = "_fsdp_wrapped_module."
 
@@ -245,16 +245,19 @@ def _hide(model: Any) -> None:
 
 
 @no_grad()
-def optimizer_state(model: Any, optim: Any, given: dict[str, Any] | None) -> dict[str, Any]:
-    """The state by names."""
+def optimizer_state(
+    model: Any, optim: Any, given: dict[str, Any] | None, settings: StateDictSettings | None = None
+) -> dict[str, Any]:
+    """The state by names. settings: what it is like; by default as the model says."""
     _hide(model)
     wrappers = _units(model)
     if not wrappers:
         raise NotImplementedError("optim_state_dict: the model has no FullyShardedDataParallel with parameters")
-    settings = wrappers[0][2]._state_dict_settings
+    settings = settings or wrappers[0][2]._state_dict_settings
+    assert settings is not None
     state = optim.state_dict() if given is None else given
     numbers = {id(p): i for i, p in enumerate(p for group in optim.param_groups for p in group["params"])}
-    names, found, groups_of = _names(model), {}, {}
+    names, found, names_of = _names(model), {}, {}
     for prefix, unit, wrapper in wrappers:
         optimized = [p for p in unit.optimized() if id(p) in numbers]
         own = [state["state"].get(numbers[id(p)], {}) if id(p) in numbers else {} for p in unit.optimized()]
@@ -262,14 +265,14 @@ def optimizer_state(model: Any, optim: Any, given: dict[str, Any] | None) -> dic
             found[prefix + name] = {k: _as_wanted(v, settings, wrapper) for k, v in values.items()}
         for p in optimized:
             members = unit.members if not unit.uses_originals else [m for m in unit.members if m.shard is p]
-            groups_of[numbers[id(p)]] = [prefix + m.name for m in members]
+            names_of[numbers[id(p)]] = [prefix + m.name for m in members]
     for p, number in numbers.items():
-        if number not in groups_of:
-            groups_of[number] = [names[p]]
+        if number not in names_of:
+            names_of[number] = [names[p]]
             if number in state["state"]:
                 found[names[p]] = state["state"][number]
     groups = [
-        {**group, "params": [name for number in group["params"] for name in groups_of[number]]}
+        {**group, "params": [name for number in group["params"] for name in names_of[number]]}
         for group in state["param_groups"]
     ]
     config = settings.optim_state_dict_config
@@ -312,11 +315,21 @@ def _is_spread(unit: FlatUnit, value: Any, p: Tensor) -> bool:
     return isinstance(value, Tensor) and value.ndim == 1 and value.numel() == p.numel()
 
 
-@no_grad()
-def to_load(model: Any, optim: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """A state by names as one by numbers, of this process's parts."""
+def groups_of(model: Any, optim: Any, optim_input: Any) -> list[dict[str, Any]]:
+    """The groups of an optimizer, or of one that was made of `optim_input`, by default of all parameters."""
+    if optim is not None:
+        return optim.param_groups
     _hide(model)
-    numbers = {id(p): i for i, p in enumerate(p for group in optim.param_groups for p in group["params"])}
+    given = list(model.parameters() if optim_input is None else optim_input)
+    groups = given if given and isinstance(given[0], dict) else [{"params": given}]
+    return [{**group, "params": list(group["params"])} for group in groups]
+
+
+@no_grad()
+def to_load(model: Any, optimized: list[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
+    """A state by names as one by numbers, of this process's parts. optimized: the optimizer's groups."""
+    _hide(model)
+    numbers = {id(p): i for i, p in enumerate(p for group in optimized for p in group["params"])}
     names, members_of = _names(model), {}
     for prefix, unit, _ in _units(model):
         for p in unit.optimized():
@@ -333,13 +346,17 @@ def to_load(model: Any, optim: Any, given: dict[str, Any]) -> dict[str, Any]:
             values = given["state"].get(names[p], {})
         if values:
             state[number] = values
-    groups_of = {name: group for group in given["param_groups"] for name in group["params"]}
+    group_of = {name: group for group in given["param_groups"] for name in group["params"]}
+    if len(given["param_groups"]) != len(optimized):
+        raise ValueError(
+            f"the optimizer's state has {len(given['param_groups'])} groups of parameters, the optimizer has {len(optimized)}"
+        )
     groups = []
-    for group in optim.param_groups:
+    for group in optimized:
         mine = [numbers[id(p)] for p in group["params"]]
-        if mine and first_names[mine[0]] not in groups_of:
+        if mine and first_names[mine[0]] not in group_of:
             raise KeyError(f"parameter {first_names[mine[0]]!r} is in no group of the optimizer's state")
-        groups.append({**(groups_of[first_names[mine[0]]] if mine else group), "params": mine})
+        groups.append({**(group_of[first_names[mine[0]]] if mine else group), "params": mine})
     return {"state": state, "param_groups": groups}
 
 
@@ -355,7 +372,7 @@ def _local_state(unit: FlatUnit, members: list[Member], states: list[dict[str, A
             isinstance(v, Tensor) and tuple(v.shape) == s and v.ndim for v, s in zip(values, shapes, strict=True)
         ):
             if any(sizes) or not unit.uses_originals:
-                found[key] = like
+                found[key] = like.clone() if isinstance(like, Tensor) else like  # optimizers count steps in it
             continue
         n = sum(sizes) if unit.uses_originals else unit.length
         local = np.zeros(n, like._array.dtype)
@@ -367,3 +384,17 @@ def _local_state(unit: FlatUnit, members: list[Member], states: list[dict[str, A
         if n:
             found[key] = wrap(local)
     return found
+
+
+def rekeyed(model: Any, optimized: list[dict[str, Any]], given: dict[str, Any], by_names: bool) -> dict[str, Any]:
+    """A state by numbers as one by names, or the other way. Raises ValueError where some keys are names and some numbers."""
+    kinds = {type(key) for key in given["state"]}
+    if not kinds <= {str} and not kinds <= {int}:
+        raise ValueError(f"Invalid parameter keys: {given['state'].keys()}")
+    if kinds <= {str if by_names else int}:
+        return given
+    names = {id(p): plain_name(name) for name, p in model.named_parameters()}
+    ordered = [names[id(p)] for group in optimized for p in group["params"]]
+    new: dict[Any, Any] = dict(enumerate(ordered)) if by_names else {name: i for i, name in enumerate(ordered)}
+    groups = [{**group, "params": sorted(new[key] for key in group["params"])} for group in given["param_groups"]]
+    return {"state": {new[key]: values for key, values in given["state"].items()}, "param_groups": groups}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,9 @@ from ...core.tensor.dtype import dtype as DType
 from ...core.tensor.tensor import Tensor, wrap
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
-from ...ops import empty, zeros
-from ..reduce_op import RedOpType
+from ...ops import empty
 from ._pages import Pages
-from ._unit import MANAGED, Member, Message, Unit, bytes_of, call_hooks, own_memory, take_gradient
+from ._unit import MANAGED, Member, Message, Unit, bytes_of, call_hooks, own_memory, pages_of
 
 __all__ = ["FLAT", "FlatUnit"]
 
@@ -29,6 +27,8 @@ class FlatUnit(Unit):
     uses_originals: whether the modules keep parameters, pieces of the part, under their names. is_spread: whether each
     process has a part, not all of it.
     """
+
+    has_rows = False
 
     def __init__(
         self,
@@ -49,12 +49,14 @@ class FlatUnit(Unit):
         for member in members:
             self.starts.append(-(-end // step) * step)
             end = self.starts[-1] + member.numel
+        self._start_of = dict(zip(members, self.starts, strict=True))
         self.length = -(-end // self.pieces)
         self._trains = {id(m): _given(m).requires_grad for m in members}
         whole = np.zeros(self.length * self.pieces, self.dtype.numpy)
         for member, start in zip(members, self.starts, strict=True):
             whole[start : start + member.numel] = _given(member).detach().contiguous()._array.reshape(-1)
         local = own_memory(wrap(whole[self.rank * self.length : (self.rank + 1) * self.length]))
+        self._gradient: np.ndarray | None = None  # of `flat`, as far as it has been averaged
         self.flat = Parameter(local, any(self._trains.values()))
         self._make_wholes()
         self._outlines = {m.name: empty(m.shape, dtype=self.whole_dtype, device="meta") for m in members}
@@ -79,10 +81,8 @@ class FlatUnit(Unit):
 
     def local_range(self, member: Member) -> tuple[int, int, int]:
         """(first element of the parameter that is in this process's part, how many, where the first one is in the part)"""
-        start = self.starts[self.members.index(member)]
-        low = self.rank * self.length
-        first, end = max(start, low), min(start + member.numel, low + self.length)
-        return (first - start, end - first, first - low) if end > first else (0, 0, 0)
+        first, n = self.cut(member, self.rank)
+        return first, n, self._start_of[member] + first - self.rank * self.length if n else 0
 
     def _piece(self, member: Member) -> Any:
         _, n, at = self.local_range(member)
@@ -138,37 +138,36 @@ class FlatUnit(Unit):
     def shares_memory(self, array: Any) -> bool:
         return isinstance(array, np.ndarray) and np.may_share_memory(array, self.memory)
 
-    def _reduce(self, key: bytes, rows: list[np.ndarray]) -> np.ndarray:
-        if self.pieces == 1:
-            return self.group.all_reduce(key, rows[0], RedOpType.SUM)
-        return super()._reduce(key, rows)
+    # ------------------------------------------------------------------------------------------ gradients
 
-    def _collected(self, trained: list[Member], dtype: DType) -> Iterator[list[np.ndarray]]:
-        """Which parameters have a gradient here; then all gradients."""
-        used = [float(member.whole._grad is not None) for member in trained]
-        flags = np.tile(np.array(used, np.float32), (self.pieces, 1))
-        yield list(flags)
-        flat = zeros(self.length * self.pieces, dtype=dtype)
-        for member, start in zip(self.members, self.starts, strict=True):
-            g = take_gradient(member.whole)
-            if g is not None:
-                flat[start : start + member.numel].copy_(g.reshape(-1))
-        rows = flat.mul_(self.share)._array.reshape(self.pieces, -1)
-        del flat
-        yield list(rows)
+    def cut(self, member: Member, rank: int) -> tuple[int, int]:
+        start, low = self._start_of[member], rank * self.length
+        first, end = max(start, low), min(start + member.numel, low + self.length)
+        return (first - start, end - first) if end > first else (0, 0)
 
-    def _put_gradients(self, trained: list[Member], reduced: list[Tensor]) -> None:
-        used = {id(m): n > 0 for m, n in zip(trained, reduced[0].tolist(), strict=True)}
-        g = reduced[1].to(self.dtype)
-        if not any(used.values()):
+    def place(self, member: Member, dtype: DType) -> np.ndarray:
+        if self._gradient is None:
+            self._gradient = pages_of(self.length, dtype.numpy)
+        _, n, at = self.local_range(member)
+        return self._gradient[at : at + n]
+
+    def put(self, trained: list[Member], used: set[Member], parts: dict[Member, np.ndarray]) -> None:
+        for member, part in parts.items():
+            place = self.place(member, self.reduced_as([member]))
+            if not np.may_share_memory(part, place):  # it has travelled with others
+                np.copyto(place, part)
+        parts.clear()
+        flat, self._gradient = self._gradient, None
+        if flat is None or not used:
             return
+        g = wrap(flat).to(self.dtype)
         if not self.uses_originals:
             _add(self.flat, g)
             call_hooks(self.flat)
             return
-        for member in trained:
+        for member in self.members:
             _, n, at = self.local_range(member)
-            if n and used[id(member)]:
+            if n and member in used:
                 _add(member.shard, g[at : at + n])
 
 

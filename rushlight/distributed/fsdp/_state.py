@@ -175,6 +175,8 @@ class State:
             return
         self.is_backward = True
         self._make_ready()
+        if self.unit is not None and self.syncs:
+            self.unit.expect_gradients()
         for state in self._preceding():
             state.unit.gather(ahead=True)  # type: ignore[union-attr]
 
@@ -191,6 +193,8 @@ class State:
             unit.give_back()  # before the gradients are collected, which takes memory as well
         if averages:
             unit.reduce()
+        elif is_over:
+            unit.expect_no_more()
         self.is_backward = False
         if averages or is_over:
             self.was_called = False

@@ -7,7 +7,7 @@ is given back. The gradients of the whole are averaged such that each process ge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple
 
@@ -20,11 +20,10 @@ from ...core.tensor.storage import storage_of
 from ...core.tensor.tensor import Tensor, wrap
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
-from ...ops import zeros
 from ..device_mesh import DeviceMesh
-from ..reduce_op import RedOpType
 from ..tensor._dtensor import DTensor, rows_of
 from ..tensor.placement_types import Shard
+from ._averages import Averages
 from ._pages import Pages
 
 __all__ = ["MANAGED", "Member", "RowUnit", "Unit"]
@@ -62,14 +61,21 @@ class Member:
 
 
 class Unit:
-    """What parameters by rows and flat ones have in common. Subclasses say what travels."""
+    """What parameters by rows and flat ones have in common. Subclasses say what travels.
+
+    has_rows: whether each process has a part of each parameter.
+    """
+
+    has_rows = True
 
     def __init__(self, members: list[Member], group: Any, reduce_dtype: DType | None):
         self.members, self.group, self.reduce_dtype = members, group, reduce_dtype
         self.share = 1.0 / group.size()
+        self.pieces, self.rank = group.size(), group.rank()
         self.is_whole = self.is_shown = False
         self._gathering: list[Callable[[], None]] | None = None
         self._seen: Any = None  # when the parts were written that the whole was gathered from
+        self._averages: Averages | None = None  # of the backward pass that is in the module
         self._reducing: Callable[[], None] | None = None
 
     # ------------------------------------------------------------------------------------------ gathering
@@ -153,6 +159,7 @@ class Unit:
     def drop(self) -> None:
         """After an error: give the whole back without a word with the others."""
         self._gathering = self._reducing = None
+        self.expect_no_more()
         for member in self.members:
             member.whole.grad = None
         self.give_back()
@@ -167,46 +174,34 @@ class Unit:
     # ------------------------------------------------------------------------------------------ gradients
 
     def has_gradients(self) -> bool:
-        """Whether there are gradients of the whole."""
+        """Whether there are gradients of the whole, or some have been averaged already."""
+        if self._averages is not None and self._averages.have_begun():
+            return True
         return any(member.whole is not None and member.whole._grad is not None for member in self.members)
+
+    def expect_gradients(self) -> None:
+        """Backward enters the module: let large gradients be averaged as soon as they are there."""
+        if self._averages is None and self.group.size() > 1 and self.group.is_local():
+            self._averages = Averages(self)
+            self._averages.expect()
+
+    def expect_no_more(self) -> None:
+        """The pass is over, or has failed."""
+        if self._averages is not None:
+            self._averages.close()
+            self._averages = None
 
     def reduce(self) -> None:
         """Begin to average the gradients of the whole, which are gone then; `finish_reduce` waits for them."""
-        trained = [member for member in self.members if member.whole.requires_grad]
-        if not trained:
-            return
+        averages, self._averages = self._averages or Averages(self), None
         self.finish_reduce()
-        dtype, reduced = self._reduce_dtype(trained), []
-        works = []
-        for rows in self._collected(trained, dtype):
-            key = self.group.key()
+        if averages.begin():
+            self._reducing = averages.finish
+            if self.group.is_local():
+                self.finish_reduce()
 
-            def task(key: bytes = key, rows: list[Any] = rows) -> None:
-                reduced.append(self._reduce(key, rows))
-                rows.clear()
-
-            if self.group.is_local():  # one host's processes share its processors: there is nothing to overlap
-                self.group.run(task)
-            else:
-                works.append(self.group.start(task))
-
-        def finish() -> None:
-            for work in works:
-                work.wait()
-            with no_grad():
-                self._put_gradients(trained, [wrap(np.asarray(one)) for one in reduced])
-
-        self._reducing = finish
-        if not works:
-            self.finish_reduce()
-
-    def _reduce(self, key: bytes, rows: list[np.ndarray]) -> np.ndarray:
-        own, into = rows[0], None
-        if own.nbytes >= _LARGE:  # out of the heap: zero_grad() gives it to the system, and leaves no holes
-            into = Pages(own.nbytes).array.view(own.dtype).reshape(own.shape)
-        return self.group.reduce_scatter(key, rows, RedOpType.SUM, into)
-
-    def _reduce_dtype(self, trained: list[Member]) -> DType:
+    def reduced_as(self, trained: list[Member]) -> DType:
+        """The type in which gradients travel. Raises AssertionError for parameters of several, without `reduce_dtype`."""
         if self.reduce_dtype is not None:
             return self.reduce_dtype
         kinds = {member.whole.dtype for member in trained}
@@ -225,12 +220,16 @@ class Unit:
             if sum(member.size_bytes for member in self.members) >= _LARGE:
                 heap.give_back()  # the next unit's gradients do not fit into the gaps of this one's: 57 of 628 MB in decision 48's case
 
-    def _collected(self, trained: list[Member], dtype: DType) -> Iterator[list[np.ndarray]]:
-        """The gradients times `share`, in messages: for each process a flat array, its part."""
+    def cut(self, member: Member, rank: int) -> tuple[int, int]:
+        """A process's part of a parameter: the first element, and how many."""
         raise NotImplementedError
 
-    def _put_gradients(self, trained: list[Member], reduced: list[Tensor]) -> None:
-        """Give the parts their gradients. reduced: a flat tensor for each message."""
+    def place(self, member: Member, dtype: DType) -> np.ndarray | None:
+        """Where this process's part of a large parameter's average goes; None: anywhere."""
+        raise NotImplementedError
+
+    def put(self, trained: list[Member], used: set[Member], parts: dict[Member, np.ndarray]) -> None:
+        """Give the parts their gradients. used: the members of which a process had one."""
         raise NotImplementedError
 
 
@@ -247,17 +246,14 @@ def _stamp(t: Tensor) -> tuple[int, int]:
     return id(s), s.stamp if s.content is None else s.content.stamp
 
 
-def take_gradient(whole: Tensor) -> Tensor | None:
-    """The gradient of a whole parameter, which it has no more then. Raises NotImplementedError for a sparse one."""
-    g, whole.grad = whole.grad, None
-    if g is not None and g.is_sparse:
-        raise NotImplementedError("sparse gradients of sharded parameters are not implemented: use sparse=False")
-    return g
+def pages_of(n: int, dtype: np.dtype) -> np.ndarray:
+    """Zeros outside of the heap: what stays would leave holes where whole parameters have been."""
+    return Pages(n * dtype.itemsize).array.view(dtype)
 
 
 def own_memory(t: Tensor) -> Tensor:
-    """A contiguous copy outside of the heap: parts stay, and would leave holes where whole parameters have been."""
-    array = Pages(t.numel() * t.element_size()).array.view(t._array.dtype).reshape(t._array.shape)
+    """A contiguous copy outside of the heap."""
+    array = pages_of(t.numel(), t._array.dtype).reshape(t._array.shape)
     np.copyto(array, t._array)
     return wrap(array)
 
@@ -351,59 +347,19 @@ class RowUnit(Unit):
     def shares_memory(self, array: Any) -> bool:
         return isinstance(array, np.ndarray) and np.may_share_memory(array, self.pages.array)
 
-    def _width(self, member: Member) -> int:
-        """The elements of each process's part, of which the last ones may be missing."""
-        return self._rows(member) * prod(member.shape[1:])
+    def cut(self, member: Member, rank: int) -> tuple[int, int]:
+        first, n = rows_of(member.shape[0], self.group.size(), rank)
+        width = prod(member.shape[1:])
+        return first * width, n * width
 
-    def _collected(self, trained: list[Member], dtype: DType) -> Iterator[list[np.ndarray]]:
-        """First small parameters, and which have a gradient here; then each large one."""
-        small, large = self._split(trained)
-        width = sum(map(self._width, small))
-        flat = zeros((self.group.size(), width + len(trained)), dtype=dtype)
-        for i, member in enumerate([*small, *large]):
-            if member.whole._grad is not None:
-                flat[:, width + i] = 1.0
-        at = 0
-        for member in small:
-            self._pack(member, flat, at)
-            at += self._width(member)
-        flat[:, :width].mul_(self.share)
-        yield list(flat._array)
-        del flat
-        for member in large:
-            g = take_gradient(member.whole)
-            if g is None:
-                g = zeros(member.shape, dtype=dtype)
-            rows = g.to(dtype).contiguous().view(self.group.size(), -1).mul_(self.share)._array
-            del g
-            yield list(rows)
+    def place(self, member: Member, dtype: DType) -> np.ndarray | None:
+        n = self.cut(member, self.rank)[1]
+        return pages_of(n, dtype.numpy) if n * dtype.itemsize >= _LARGE else None  # zero_grad() gives it to the system
 
-    def _split(self, trained: list[Member]) -> tuple[list[Member], list[Member]]:
-        large = [member for member in trained if self._is_alone(member)]
-        return [member for member in trained if member not in large], large
-
-    def _pack(self, member: Member, flat: Tensor, at: int) -> None:
-        g = take_gradient(member.whole)
-        for rank in range(self.group.size()):
-            first, n = rows_of(member.shape[0], self.group.size(), rank)
-            if g is not None and n:
-                part = g[first : first + n].reshape(-1)
-                flat[rank, at : at + part.numel()].copy_(part)
-
-    def _put_gradients(self, trained: list[Member], reduced: list[Tensor]) -> None:
-        small, large = self._split(trained)
-        packed = reduced.pop(0)
-        used = [n > 0 for n in packed[packed.numel() - len(trained) :].tolist()]
-        at = 0
-        for member, is_used in zip(small, used, strict=False):
-            local = member.shard._local_tensor
-            if is_used:
-                put_gradient(member, packed[at : at + local.numel()].clone().view(local.shape))
-            at += self._width(member)
-        for member, is_used in zip(large, used[len(small) :], strict=True):
-            g = reduced.pop(0)
-            if is_used:
-                put_gradient(member, g.view(member.shard._local_tensor.shape))
+    def put(self, trained: list[Member], used: set[Member], parts: dict[Member, np.ndarray]) -> None:
+        for member in self.members:
+            if member in used:
+                put_gradient(member, wrap(parts.pop(member)).view(member.shard._local_tensor.shape))
 
 
 def put_gradient(member: Member, g: Tensor) -> None:

@@ -19,6 +19,7 @@ __all__ = [
     "LocalStateDictConfig",
     "MixedPrecision",
     "OptimStateDictConfig",
+    "OptimStateKeyType",
     "ShardedOptimStateDictConfig",
     "ShardedStateDictConfig",
     "ShardingStrategy",
@@ -131,6 +132,13 @@ class LocalOptimStateDictConfig(OptimStateDictConfig):
     """Of states with parts of flat parameters."""
 
     offload_to_cpu: bool = False
+
+
+class OptimStateKeyType(Enum):
+    """What the keys of an optimizer's state are: parameters' names, or their numbers in its groups."""
+
+    PARAM_NAME = auto()
+    PARAM_ID = auto()
 
 
 @dataclass

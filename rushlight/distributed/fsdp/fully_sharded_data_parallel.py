@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -16,6 +17,7 @@ from ...ops import linalg, stack, tensor
 from .. import world
 from ..collectives import all_reduce, broadcast
 from ..device_mesh import DeviceMesh
+from ..objects import broadcast_object_list
 from ..reduce_op import ReduceOp
 from . import _flat_states as flat_states
 from ._flat_unit import FlatUnit
@@ -31,6 +33,7 @@ from .api import (
     LocalStateDictConfig,
     MixedPrecision,
     OptimStateDictConfig,
+    OptimStateKeyType,
     ShardedOptimStateDictConfig,
     ShardedStateDictConfig,
     ShardingStrategy,
@@ -40,7 +43,7 @@ from .api import (
 )
 from .wrap import CustomPolicy, wrap_inside
 
-__all__ = ["FullyShardedDataParallel"]
+__all__ = ["FullyShardedDataParallel", "OptimStateKeyType"]
 
 WRAPPED = "_fsdp_wrapped_module"
 _CONFIGS = {
@@ -334,10 +337,91 @@ class FullyShardedDataParallel(Module):
         """What `optim.load_state_dict` takes, of what `optim_state_dict` gave, also in another number of processes."""
         if is_named_optimizer:
             raise NotImplementedError("optim_state_dict_to_load(is_named_optimizer=True) is not implemented")
-        found = flat_states.to_load(model, optim, optim_state_dict)
+        found = flat_states.to_load(model, optim.param_groups, optim_state_dict)
         if load_directly:
             optim.load_state_dict(found)
         return found
+
+    # ------------------------------------------------------------------------------------------ states, by torch's older names
+
+    @staticmethod
+    def full_optim_state_dict(
+        model: Module, optim: Any, optim_input: Any = None, rank0_only: bool = True, group: Any = None
+    ) -> dict[str, Any]:
+        """`optim_state_dict` with whole tensors, whatever `set_state_dict_type` says; an empty dict in all processes but the first
+        one, unless rank0_only is False. Every process has to call it. optim_input: not needed.
+        """
+        _deprecated("full_optim_state_dict", "optim_state_dict", optim_input)
+        config = FullOptimStateDictConfig(rank0_only=rank0_only)
+        settings = _settings(StateDictType.FULL_STATE_DICT, None, config)
+        return flat_states.optimizer_state(model, optim, None, settings)
+
+    @staticmethod
+    def sharded_optim_state_dict(model: Module, optim: Any, group: Any = None) -> dict[str, Any]:
+        """`optim_state_dict` with `DTensor`s, whatever `set_state_dict_type` says. Every process has to call it."""
+        _deprecated("sharded_optim_state_dict", "optim_state_dict")
+        settings = _settings(StateDictType.SHARDED_STATE_DICT, None, None)
+        return flat_states.optimizer_state(model, optim, None, settings)
+
+    @staticmethod
+    def shard_full_optim_state_dict(
+        full_optim_state_dict: dict[str, Any], model: Module, optim_input: Any = None, optim: Any = None
+    ) -> dict[str, Any]:
+        """What an optimizer's `load_state_dict` takes, of a whole state that each process has.
+
+        optim: the optimizer; else optim_input, what it was made of, by default all parameters in one group. Raises ValueError where
+        that has another number of groups than the state.
+        """
+        _deprecated("shard_full_optim_state_dict", "optim_state_dict_to_load", optim_input)
+        return flat_states.to_load(model, flat_states.groups_of(model, optim, optim_input), full_optim_state_dict)
+
+    @staticmethod
+    def scatter_full_optim_state_dict(
+        full_optim_state_dict: dict[str, Any] | None, model: Module, optim_input: Any = None, optim: Any = None,
+        group: Any = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """`shard_full_optim_state_dict` of the state that the first process has. Every process has to call it."""
+        _deprecated("scatter_full_optim_state_dict", "optim_state_dict_to_load", optim_input)
+        sent = [full_optim_state_dict]
+        broadcast_object_list(sent, group=group, group_src=0)
+        return flat_states.to_load(model, flat_states.groups_of(model, optim, optim_input), sent[0])  # type: ignore
+
+    @staticmethod
+    def flatten_sharded_optim_state_dict(
+        sharded_optim_state_dict: dict[str, Any], model: Module, optim: Any
+    ) -> dict[str, Any]:
+        """What an optimizer's `load_state_dict` takes, of what `sharded_optim_state_dict` gave. Every process has to call it."""
+        _deprecated("flatten_sharded_optim_state_dict", "optim_state_dict_to_load")
+        return flat_states.to_load(model, flat_states.groups_of(model, optim, None), sharded_optim_state_dict)
+
+    @staticmethod
+    def rekey_optim_state_dict(
+        optim_state_dict: dict[str, Any], optim_state_key_type: OptimStateKeyType, model: Module, optim_input: Any = None,
+        optim: Any = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """An optimizer's state with names in place of numbers or the other way, of a model that may be a plain one.
+
+        optim, optim_input: as of `shard_full_optim_state_dict`. Raises ValueError where some keys are names and some numbers.
+        """
+        by_names = optim_state_key_type is OptimStateKeyType.PARAM_NAME
+        groups = flat_states.groups_of(model, optim, optim_input)
+        return flat_states.rekeyed(model, groups, optim_state_dict, by_names)
+
+
+def _deprecated(name: str, new: str, optim_input: Any = None) -> None:
+    warnings.warn(
+        f"``FullyShardedDataParallel.{name}``is being deprecated and is replaced by ``FullyShardedDataParallel.{new}``. "
+        f"``FullyShardedDataParallel.{name}`` may be removed after PyTorch 2.2.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    if optim_input is not None:
+        warnings.warn(
+            "The `optim_input` argument is deprecated and will be removed after PyTorch 1.13. You may remove it from your code "
+            "without changing its functionality.",
+            FutureWarning,
+            stacklevel=3,
+        )
 
 
 def _check_options(

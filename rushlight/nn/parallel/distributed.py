@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,7 +41,7 @@ class _Hook(JoinHook):
         """Those of a forward and a backward pass."""
         model = self.model
         averaging = bool(total(model.process_group, 0.0))
-        if model.broadcast_buffers and model.require_forward_param_sync:
+        if model.forward_sync_buffers and model.require_forward_param_sync:
             model._take_buffers(is_joined=True)
         model.require_forward_param_sync = averaging
         if averaging:
@@ -49,11 +50,8 @@ class _Hook(JoinHook):
     def post_hook(self, is_last_joiner: bool) -> None:
         """Take the parameters and buffers of one of the last processes."""
         model = self.model
-        state = model.module.state_dict(keep_vars=True).items()
         with no_grad():
-            model._broadcast(
-                [t for n, t in state if n not in model.parameters_to_ignore], model._last_of(is_last_joiner)
-            )
+            model._broadcast(model._states(model.forward_sync_buffers), model._last_of(is_last_joiner))
 
 
 class _Pass:
@@ -85,14 +83,15 @@ class _Pass:
 class DistributedDataParallel(Module, Joinable):
     """`module` behind `.module`; after backward every process has the average of all processes' gradients.
 
-    At the start every process takes the parameters and buffers of the first one, and before each forward pass its
-    buffers (broadcast_buffers=False: not). Within `no_sync()` gradients accumulate without being averaged; the next
+    At the start every process takes the parameters and buffers of the first one (init_sync=False: not), and before each forward
+    pass its buffers (forward_sync_buffers=False: not). broadcast_buffers, which is deprecated: False leaves the buffers out
+    of both. Within `no_sync()` gradients accumulate without being averaged; the next
     backward pass outside averages all that has accumulated.
 
     find_unused_parameters: look, after each forward pass, which parameters its result does not depend on, and do not
     wait for their gradients. static_graph: average when the whole backward pass is over, which may reach a parameter several
     times (reentrant checkpoints) or never. bucket_cap_mb: how much travels at
-    once. process_group: by default the default group. gradient_as_bucket_view: gradients are parts of the flat tensors that
+    once; of bucket_cap_mb_list the last number counts. batched_grad_copy changes nothing. process_group: by default the default group. gradient_as_bucket_view: gradients are parts of the flat tensors that
     travel, which saves memory and copies; the next backward pass writes there again.
 
     device_mesh: a mesh of one dimension, in the place of its group.
@@ -124,14 +123,14 @@ class DistributedDataParallel(Module, Joinable):
         mixed_precision: Any = None,
         device_mesh: Any = None,
         skip_all_reduce_unused_params: bool = False,
-        **rare: Any,
+        bucket_cap_mb_list: list[int] | None = None,
+        batched_grad_copy: bool = False,
+        forward_sync_buffers: bool | None = None,
     ) -> None:
         super().__init__()
-        _refuse(
-            mixed_precision=mixed_precision,
-            skip_all_reduce_unused_params=skip_all_reduce_unused_params,
-            **rare,
-        )
+        _refuse(mixed_precision=mixed_precision, skip_all_reduce_unused_params=skip_all_reduce_unused_params)
+        if broadcast_buffers is not None:
+            warnings.warn(_BOTH_GIVEN if forward_sync_buffers is not None else _DEPRECATED, FutureWarning, stacklevel=2)
         self.device_mesh = device_mesh
         if device_mesh is not None:
             process_group = _group_of_mesh(device_mesh, process_group)
@@ -151,22 +150,47 @@ class DistributedDataParallel(Module, Joinable):
         if any(isinstance(layer, SyncBatchNorm) for layer in module.modules()):
             raise ValueError("SyncBatchNorm layers only work with GPU modules")
         self.module, self.dim, self.device_ids, self.output_device = module, dim, None, None
-        self.broadcast_buffers = True if broadcast_buffers is None else broadcast_buffers
+        takes_buffers = forward_sync_buffers is not None or broadcast_buffers is not False  # at the start
+        self.forward_sync_buffers = takes_buffers if forward_sync_buffers is None else forward_sync_buffers
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.require_backward_grad_sync = True
         self.require_forward_param_sync = True
+        self.device = named[0][1].device
+        self.device_type = self.device.type
         self.parameters_to_ignore = ignored
         self._divides_by_all = True
         if init_sync:
             self._check_shapes([p for _, p in named])
-            self._broadcast([t for n, t in module.state_dict(keep_vars=True).items() if n not in ignored])
-        cap = _DEFAULT_BUCKET_MB if bucket_cap_mb is None else bucket_cap_mb
+            self._broadcast(self._states(takes_buffers))
+        cap = bucket_cap_mb_list[-1] if bucket_cap_mb_list else bucket_cap_mb
+        cap = _DEFAULT_BUCKET_MB if cap is None else cap
         self._bucket_cap = int(cap * (1 << 20))
         names, parameters = [n for n, _ in named], [p for _, p in named]
         late = _delayed(parameters, delay_all_reduce_named_params, param_to_hook_all_reduce)
         self._late_names = {n for n, p in named if id(p) in late}
         object.__setattr__(self, "reducer", self._reducer(parameters, names))
+
+    @property
+    def broadcast_buffers(self) -> bool:
+        """The older name of `forward_sync_buffers`: whether forward passes take the first process's buffers."""
+        return self.forward_sync_buffers
+
+    @broadcast_buffers.setter
+    def broadcast_buffers(self, value: bool) -> None:
+        self.forward_sync_buffers = value
+
+    def will_sync_module_buffers(self) -> bool:
+        """Whether the next forward pass takes the first process's buffers, and there are any."""
+        return self.require_forward_param_sync and self.forward_sync_buffers and bool(self._buffers_to_take())
+
+    def _buffers_to_take(self) -> list[Tensor]:
+        return [b for n, b in self.module.named_buffers() if n not in self.parameters_to_ignore]
+
+    def _states(self, with_buffers: bool) -> list[Tensor]:
+        """What all processes have alike: parameters, and buffers, those that states leave out as well."""
+        parameters = [p for n, p in self.module.named_parameters() if n not in self.parameters_to_ignore]
+        return parameters + (self._buffers_to_take() if with_buffers else [])
 
     def _reducer(self, parameters: list[Any], names: list[str]) -> Reducer:
         late = {id(p) for n, p in zip(names, parameters, strict=True) if n in self._late_names}
@@ -240,7 +264,7 @@ class DistributedDataParallel(Module, Joinable):
             self.reducer.prepare(waits_for_end=self.static_graph)
         else:
             self.reducer.rest()
-        if self.broadcast_buffers and self.require_forward_param_sync:
+        if self.forward_sync_buffers and self.require_forward_param_sync:
             self._take_buffers(is_joined=False)
         output = self.module(*inputs, **kwargs)
         if self.require_forward_param_sync is not averaging:
@@ -321,7 +345,7 @@ class DistributedDataParallel(Module, Joinable):
             total(self.process_group, float(averaging))
 
     def _take_buffers(self, is_joined: bool) -> None:
-        buffers = [b for n, b in self.module.named_buffers() if n not in self.parameters_to_ignore]
+        buffers = self._buffers_to_take()
         if not buffers:
             return
         with no_grad():
@@ -364,7 +388,7 @@ class DistributedDataParallel(Module, Joinable):
             "bucket_cap_bytes": self._bucket_cap,
             "find_unused_parameters": int(self.find_unused_parameters),
             "gradient_as_bucket_view": int(self.gradient_as_bucket_view),
-            "broadcast_buffers": int(self.broadcast_buffers),
+            "broadcast_buffers": int(self.forward_sync_buffers),
             "device_ids": "",
             "output_device": -1,
             "is_multi_device_module": 0,
@@ -386,9 +410,11 @@ class DistributedDataParallel(Module, Joinable):
         state = dict(self.__dict__)
         for name in ("reducer", "process_group"):
             state.pop(name, None)
-        return state
+        return {**state, "broadcast_buffers": self.forward_sync_buffers}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        state.setdefault("forward_sync_buffers", state.pop("broadcast_buffers", True))
         super().__setstate__(state)  # type: ignore[misc]
         self.process_group = distributed_package().world.default_group()
         named = [(n, p) for n, p in self.module.named_parameters() if p.requires_grad]
@@ -445,6 +471,18 @@ def _delayed(parameters: list[Any], named: Any, hooked: Any) -> set[int]:
     if not late | {id(hooked)} <= known:
         raise ValueError("delay_all_reduce_named_params: not all are parameters of the module that require gradients")
     return late
+
+
+_DEPRECATED = (
+    "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead. IMPORTANT: unlike `broadcast_buffers=False`, "
+    "`forward_sync_buffers=False` still syncs buffers at init. If you rely on buffers NOT being synced at init (e.g. "
+    "rank-local buffers), keep using `broadcast_buffers=False` until `init_sync_buffers` is available."
+)
+
+_BOTH_GIVEN = (
+    "Both `broadcast_buffers` and `forward_sync_buffers` were specified. `broadcast_buffers` is deprecated and its value is "
+    "ignored when `forward_sync_buffers` is provided."
+)
 
 
 def _refuse(**options: Any) -> None:
