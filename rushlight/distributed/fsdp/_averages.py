@@ -23,9 +23,8 @@ from ..reduce_op import RedOpType
 __all__ = ["Averages"]
 
 _LARGE = 1 << 16  # bytes of a part from which on a gradient travels by itself
-_UNIT = (
-    8 << 20
-)  # bytes of a unit from which on its memory counts for more than the time of an agreement and of single messages
+# Bytes of a unit from which on its memory counts for more than the time of an agreement and of single messages.
+_UNIT = 8 << 20
 
 
 class Averages:
