@@ -122,7 +122,7 @@ def _index_add(input, index, source, /, dim, alpha):
     source = source if alpha == 1 else source * source.dtype.type(exact(alpha, source.dtype))
     if not input.ndim:
         return input + source.reshape(-1).sum(dtype=source.dtype)
-    out = copy_or_target(input)
+    out = copy_or_target(input, "C")
     add_at(out.swapaxes(d, 0), (where,), source.swapaxes(d, 0) if source.ndim else source.reshape(1))
     return out
 
@@ -141,7 +141,7 @@ def _(g, index, source_shape, dim, alpha):
 @primitive(name="index_copy", public=False)
 def _index_copy(input, index, source, /, dim):
     d, where = _check_source("index_copy", input, index, source, dim)
-    out = copy_or_target(input)
+    out = copy_or_target(input, "C")
     if not input.ndim:
         out[...] = source.reshape(())
     else:

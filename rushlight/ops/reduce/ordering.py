@@ -398,7 +398,7 @@ def _nanmedian(input, /):
 
 
 def _median_rule(g, input, out):
-    chosen = (input == out) | (input.isnan() & out.isnan())
+    chosen = ((input == out) | (input.isnan() & out.isnan())).contiguous()  # the gradient is in rows, as torch's
     return zero_where((g / chosen.sum()).expand(input.shape), ~chosen)
 
 
