@@ -37,7 +37,7 @@ _FULL = slice(None)
 
 def _basic_rule(g, input_shape, index):
     """The gradient of a basic index: of one that leaves nothing out the incoming one itself, as torch has it."""
-    if all([i is None or i is Ellipsis or (type(i) is slice and i == _FULL) for i in index]):
+    if all(i is None or i is Ellipsis or (type(i) is slice and i == _FULL) for i in index):
         return g.reshape(input_shape)
     return embed(g, input_shape, index)
 

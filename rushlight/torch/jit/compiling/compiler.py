@@ -87,6 +87,8 @@ class Compiler(Expressions):
             kind = type_of_hint(declared, self.source.scope, "what is returned")
             if value.type.kind in ("List", "Dict") and value.type != kind and not self._is_variable(value):
                 value.type = kind
+            if value.type.kind == "Scalar" and kind.kind in ("float", "int"):
+                value = self.call_operator({"float": "Float", "int": "Int"}[kind.kind], [value], {}, s)
         self.names[RETURN] = value
 
     def _is_variable(self, value: Value) -> bool:

@@ -302,7 +302,7 @@ class Expressions(Calls):
         return self.call_operator("__getitem__", [value, self.as_value(self.expression(e.slice))], {}, e)
 
     def _list_slice(self, value: Value, index: ast.Slice, e: ast.AST) -> Value:
-        if value.type.kind != "List":
+        if value.type.kind not in ("List", "str"):
             raise self.refuse(e, f"a slice of a {value.type}")
         none = self.constant(None, NONE)
         bounds = [none if b is None else self.as_value(self.expression(b)) for b in (index.lower, index.upper)]

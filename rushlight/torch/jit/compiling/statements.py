@@ -224,7 +224,8 @@ def _is_free(node: Node) -> bool:
         return all(_is_free(inner) for block in node.blocks for inner in block.nodes)
     name = node.kind.removeprefix("aten::")
     drawn = "rand" in name or "normal" in name or "poisson" in name or "bernoulli" in name or "multinomial" in name
-    return node.kind.startswith("aten::") and not node.writes and name not in _STATEFUL and not drawn
+    calls = node.kind.startswith("aten::") and bool(node.outputs)  # one without results is there for what it does
+    return calls and not node.writes and name not in _STATEFUL and not drawn
 
 
 def joined(a: Type, b: Type, name: str) -> Type:
