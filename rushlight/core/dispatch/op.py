@@ -345,7 +345,8 @@ def composite(
 
     def register(f: Any) -> Any:
         _name_as_shown(f, name)
-        g = explained(name or f.__name__, f) if function else f
+        is_named = not getattr(f, "__name__", "__").startswith("__")
+        g = explained(name or f.__name__, f, not function) if function or method and is_named else f
         g = followed(name or f.__name__, g)
         if out:
             g = entry.accept_out(g)

@@ -192,7 +192,7 @@ def _min_all(input, /):
 
 
 def _all_rule(g, input, out):
-    chosen = _same(input, out).contiguous()  # the gradient is in rows, as torch's
+    chosen = _same(input, out).contiguous()  # so the gradient is C-contiguous, as torch's
     return zero_where((g / chosen.sum()).expand(input.shape), ~chosen)  # the others get none of an infinite one either
 
 
