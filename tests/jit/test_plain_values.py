@@ -81,6 +81,64 @@ def test_text_and_file(f, given, line):
     assert line.strip().replace("annotate(Dict[str, int], {})", "") in loaded.code
 
 
+def first_above(v: list[int], k: int) -> int:
+    for i, a in enumerate(v):
+        if a > k:
+            return i
+    return -1
+
+
+def pair(n: int, k: int) -> int:
+    for i in range(n):
+        for j in range(n):
+            if i * j + i >= k:
+                return i * 10 + j
+    return -1
+
+
+def row(x: torch.Tensor, k: int) -> torch.Tensor:
+    for r in x:
+        if bool(r.sum() > k):
+            return r
+    return x[0]
+
+
+def doubled(n: int, k: int) -> int:
+    i = 1
+    while i < n:
+        i *= 2
+        if i == k:
+            return -i
+    return i
+
+
+def sum_up_to(v: list[int], k: int) -> int:
+    s = 0
+    for a in v:
+        if a == 2:
+            continue
+        if a > k:
+            break
+        s += a
+    return s
+
+
+@pytest.mark.parametrize(
+    ("f", "calls"),
+    [
+        (first_above, [([1, 4, 9], 3), ([1, 4, 9], 20), ([], 1)]),
+        (pair, [(3, 4), (3, 0), (3, 99)]),
+        (row, [(torch.arange(6.0).view(3, 2), 3), (torch.arange(6.0).view(3, 2), 99)]),
+        (doubled, [(100, 16), (100, 5)]),
+        (sum_up_to, [([1, 2, 3, 9, 4], 5), ([2, 2], 1)]),
+    ],
+)
+def test_loops_that_are_left(f, calls):
+    loaded = torch.jit.load(io.BytesIO(torch.jit.script(f).save_to_buffer()))
+    for call in calls:
+        assert str(loaded(*call)) == str(f(*call))
+
+
 def test_schemas_of_scripts():
     def f(x: torch.Tensor, k: int = 2, name: str = "z") -> tuple[torch.Tensor, int]:
         return x * k, k

@@ -6,6 +6,7 @@ where an error has been raised are the arguments compared with torch's schemas, 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -88,7 +89,7 @@ _FAST = frozenset(
 _WORDS = {"Scalar": "Number", "SymInt": "int", "ScalarType": "torch.dtype", "Device": "torch.device", "MemoryFormat": "torch.memory_format",
     "Layout": "torch.layout", "Dimname": "name", "Storage": "torch.Storage", "Generator": "torch.Generator"}  # fmt: skip
 
-_WORDS_IN_PYTHON = ("reduction", "compute_mode")  # numbers in the schemas, texts in the functions of `nn.functional`
+_WORDS_IN_PYTHON = ("reduction", "compute_mode")  # numbers in the schemas
 _NUMBERS_IN_PYTHON = ("dims", "repeats", "shape", "size")  # lists, of which methods take the numbers one by one
 
 
@@ -133,15 +134,20 @@ def _better(name: str, f: Callable, args: tuple, kwargs: dict, error: Exception,
         return _unlike_schemas(name, args, kwargs, is_method) or _unlike_parameters(name, f, args, kwargs, error)
     if type(error) not in (AttributeError, IndexError, NotImplementedError, RuntimeError, ValueError):
         return None  # a TypeError that says what is wrong, or a class that a caller waits for
-    return _unlike_schemas(name, args, kwargs, is_method, by_types=True)  # torch looks at the types before all else
+    return _unlike_schemas(name, args, kwargs, is_method, _own_forms(f))  # torch looks at the types before all else
 
 
-def _unlike_schemas(name: str, args: tuple, kwargs: dict, is_method: bool, by_types: bool = False) -> TypeError | None:
-    """The error of arguments that no overload of torch's takes; by_types: for the type of one of them, not their number."""
+def _unlike_schemas(
+    name: str, args: tuple, kwargs: dict, is_method: bool, own: dict[str, type] | None = None
+) -> TypeError | None:
+    """The error of arguments that no overload of torch's takes.
+
+    own: the types that the function takes besides those of the schemas; with it only a wrong type is an error.
+    """
     plain = name.replace("linalg.", "linalg_").replace("fft.", "fft_").replace("special.", "special_")
     known = overloads(plain) or composite_overloads(plain)
-    faults = [_fault(schema.parameters, args, kwargs, by_types) for schema in known]
-    if not known or not all(faults) or by_types and not any(isinstance(fault, tuple) for fault in faults):
+    faults = [_fault(schema.parameters, args, kwargs, own) for schema in known]
+    if not known or not all(faults) or own is not None and not any(isinstance(fault, tuple) for fault in faults):
         return None
     if len(known) == 1 and isinstance(faults[0], tuple):
         parameter, position, value = faults[0]
@@ -156,7 +162,7 @@ def _unlike_schemas(name: str, args: tuple, kwargs: dict, is_method: bool, by_ty
     )
 
 
-def _fault(parameters: tuple, args: tuple, kwargs: dict, by_types: bool) -> Any:
+def _fault(parameters: tuple, args: tuple, kwargs: dict, own: dict[str, type] | None) -> Any:
     """What is wrong with arguments for an overload: (parameter, position, value), True for their number, None if nothing."""
     positional = [p for p in parameters if not p.keyword]
     named = {_public(p.name): p for p in parameters}
@@ -167,15 +173,23 @@ def _fault(parameters: tuple, args: tuple, kwargs: dict, by_types: bool) -> Any:
     taken = {p.name for p, _, _ in given}
     if any(p.default is None and p.name not in taken for p in parameters):
         return True
-    wrong = ((p, i, v) for p, i, v in given if not (_accepts(p, v) or _has_own_form(p, v, by_types)))
+    wrong = ((p, i, v) for p, i, v in given if not (_accepts(p, v) or _has_own_form(p, v, own)))
     return next(((p._replace(name=_public(p.name)), i, v) for p, i, v in wrong), None)
 
 
-def _has_own_form(parameter: Any, value: Any, by_types: bool) -> bool:
-    """Whether a value that the schema has otherwise is one of Python's forms: a text, or one of several numbers."""
-    if type(value) is str:
-        return parameter.name in _WORDS_IN_PYTHON
-    return by_types and type(value) is int and parameter.name in _NUMBERS_IN_PYTHON
+def _own_forms(f: Callable) -> dict[str, type]:
+    """The types of a function's defaults by its parameters: `reduction="mean"` is a number in the schemas."""
+    parameters = inspect.signature(f).parameters.values()
+    return {p.name: type(p.default) for p in parameters if p.default is not p.empty}
+
+
+def _has_own_form(parameter: Any, value: Any, own: dict[str, type] | None) -> bool:
+    """Whether a value that the schema has otherwise is one that the function takes: as its default, or several numbers."""
+    if own is None:
+        return False
+    if own.get(parameter.name) is type(value) or type(value) is int and parameter.name in _NUMBERS_IN_PYTHON:
+        return True
+    return type(value) is str and parameter.name in _WORDS_IN_PYTHON
 
 
 def _accepts(parameter: Any, value: Any) -> bool:

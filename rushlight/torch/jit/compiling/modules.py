@@ -251,7 +251,7 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
     """A script of a function or module, which runs as the Python that it is; a class itself.
 
     What it gives has `.graph`, `.code` and `.save`, for which the source is compiled: they raise NotImplementedError, with
-    the line, for what has no graph here (break, return inside a loop, user-defined classes, ...).
+    the line, for what has no graph here (user-defined classes, lists with conditions, ...).
 
     Raises RuntimeError for what torch cannot script either, and OSError where a function's source cannot be read.
     """
