@@ -171,7 +171,7 @@ def ordered(r: np.ndarray, first: np.ndarray, second: Any) -> np.ndarray:
 
 def ordered_as_all(r: np.ndarray, operands: Sequence[np.ndarray]) -> np.ndarray:
     """A fresh result of operands that are broadcast, in the order in memory that torch gives to it."""
-    if all(a.flags.c_contiguous for a in operands):
+    if all(a.flags.c_contiguous or not any(a.strides) for a in operands):  # one number, repeated, has no order
         return np.ascontiguousarray(r)
     return ordered_by_strides(r, [broadcast_strides(a, r.shape) for a in operands])
 

@@ -461,11 +461,12 @@ class Compiler(Expressions):
 
     def _over_places(self, s: ast.For) -> ast.For:
         """A loop over a list, or over its items with their numbers, as one over its places."""
-        source_of_items, item_target = s.iter, s.target
-        numbered = isinstance(s.iter, ast.Call) and isinstance(s.iter.func, ast.Name) and s.iter.func.id == "enumerate"
-        if numbered and isinstance(s.target, ast.Tuple) and len(s.target.elts) == 2 and len(s.iter.args) == 1:
-            source_of_items, item_target = s.iter.args[0], s.target.elts[1]
-        values = self.as_value(self.expression(source_of_items))
+        call, target = s.iter, s.target
+        numbers = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "enumerate"
+        number = None
+        if numbers and isinstance(call, ast.Call) and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+            call, number, target = call.args[0], *target.elts
+        values = self.as_value(self.expression(call))
         if values.type.kind == "Tensor":
             values = self.call_operator("unbind", [values], {}, s)
         if values.type.kind != "List":
@@ -475,9 +476,9 @@ class Compiler(Expressions):
         count = ast.Call(ast.Name("len", ast.Load()), [ast.Name(source, ast.Load())], [])
         places = ast.Call(ast.Name("range", ast.Load()), [count], [])
         item = ast.Subscript(ast.Name(source, ast.Load()), ast.Name(place, ast.Load()), ast.Load())
-        body: list[ast.stmt] = [ast.Assign([item_target], item), *s.body]
-        if item_target is not s.target:
-            body.insert(0, ast.Assign([s.target.elts[0]], ast.Name(place, ast.Load())))
+        body: list[ast.stmt] = [ast.Assign([target], item), *s.body]
+        if number is not None:
+            body.insert(0, ast.Assign([number], ast.Name(place, ast.Load())))
         return ast.fix_missing_locations(ast.copy_location(ast.For(ast.Name(place, ast.Store()), places, body, []), s))
 
     def _break_statement(self, s: ast.Break) -> None:
