@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..device.backend import out_of_memory
 from ..tensor.tensor import Tensor
 from .aten.schemas import composite_overloads, overloads
 from .errors import argument_type, was_raised
@@ -109,6 +110,8 @@ def explained(name: str, f: Callable, is_method: bool = False) -> Callable:
             better = _better(name, f, args, kwargs, error, is_method)
             if better is None:
                 raise
+        except MemoryError as error:
+            better = out_of_memory(error)
         try:
             raise better
         finally:
