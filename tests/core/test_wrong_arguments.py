@@ -36,6 +36,7 @@ CALLS = {
     "view_as(): argument 'other' (position 1) must be Tensor, not numpy.ndarray": lambda: X.view_as(np.ones((2, 3))),
     "uniform_(): argument 'from' (position 1) must be float, not str": lambda: X.uniform_("2", 1),
     "uniform_(): argument 'to' (position 2) must be float, not Tensor": lambda: X.uniform_(0, X),
+    "uniform_() got an unexpected keyword argument 'foo'": lambda: X.uniform_(0, 1, foo=1),
     "one_hot(): argument 'num_classes' (position 2) must be int, not float": (
         lambda: torch.nn.functional.one_hot(torch.tensor([0, 2]), 1.5)
     ),

@@ -556,7 +556,9 @@ def _draw_random(generator, a, from_=None, to=None, **named):
 
 
 def _draw_uniform(generator, a, from_=0.0, to=1.0, **named):
-    from_, to = named.pop("from", from_), named.pop("a", to)
+    from_ = named.pop("from", from_)
+    if named:
+        raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(named))}'")
     return streams.uniform(generator, a.shape, a.dtype, float(from_), float(to))
 
 
