@@ -94,3 +94,8 @@ def test_sizes_of_splits_are_whole_numbers():
     assert [t.shape for t in X.split(torch.tensor(1))] == [(1, 3), (1, 3)] and X.narrow(
         0, torch.tensor(1), 1
     ).shape == (1, 3)
+
+
+def test_weights_that_are_lists():
+    with pytest.raises(TypeError, match="argument 'weight' .* must be Tensor, not list"):
+        torch.nn.functional.cross_entropy(X, torch.tensor([0, 1]), weight=[1.0, 1.0, 1.0])

@@ -30,7 +30,6 @@ _FAST = frozenset(
         "clone",
         "contiguous",
         "cpu",
-        "cross_entropy",
         "cumsum",
         "detach",
         "dim",

@@ -85,6 +85,15 @@ def index_select(input, dim, index):
     return _index_select(input, index, dim)
 
 
+def _wrong_rank(name: str, input: np.ndarray, source: np.ndarray, d: int) -> Exception:
+    if name != "index_copy":
+        return RuntimeError(f"{name}_(): Indexing dim {d} is out of bounds of the source tensor with dim {source.ndim}")
+    return IndexError(
+        "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality "
+        f"({source.ndim}), destination dimensionality ({input.ndim})"
+    )
+
+
 def _check_source(
     name: str, input: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int
 ) -> tuple[int, np.ndarray]:
@@ -99,6 +108,8 @@ def _check_source(
         )
     d = wrap_dim(dim, input.ndim)
     where = _check_index(name, index, input.shape[d] if input.ndim else 1, d)
+    if input.ndim and (source.ndim <= d if name != "index_copy" else source.ndim not in (0, input.ndim)):
+        raise _wrong_rank(name, input, source, d)
     n = source.shape[d] if source.ndim else 1
     if where.size != n:
         if name == "index_copy":
