@@ -97,5 +97,5 @@ def test_sizes_of_splits_are_whole_numbers():
 
 
 def test_weights_that_are_lists():
-    with pytest.raises(TypeError, match="argument 'weight' .* must be Tensor, not list"):
+    with pytest.raises(TypeError, match=r"argument 'weight' .* must be Tensor, not list"):
         torch.nn.functional.cross_entropy(X, torch.tensor([0, 1]), weight=[1.0, 1.0, 1.0])

@@ -243,6 +243,6 @@ def test_convolution_of_any_kind():
 
 
 def test_one_padding_in_a_tuple_is_for_all_dimensions():
-    layer = torch.nn.Conv2d(3, 4, 3, padding=(1,))
-    assert layer.padding == (1,) and layer(torch.rand(2, 3, 8, 8)).shape == (2, 4, 8, 8)
-    assert torch.nn.Conv2d(3, 4, (3, 3, 3)).weight.shape == (4, 3, 3, 3, 3)
+    layer = rl.nn.Conv2d(3, 4, 3, padding=(1,))
+    assert layer.padding == (1,) and layer(rl.rand(2, 3, 8, 8)).shape == (2, 4, 8, 8)
+    assert rl.nn.Conv2d(3, 4, (3, 3, 3)).weight.shape == (4, 3, 3, 3, 3)
