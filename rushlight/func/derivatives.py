@@ -15,9 +15,10 @@ from typing import Any
 from rushlight import ops
 from rushlight.autograd.backward import grad as gradients
 from rushlight.autograd.batched.gradients import beneath, for_each_row
-from rushlight.autograd.batched.tensor import active, bare
+from rushlight.autograd.batched.tensor import active, bare, drew_in_error_mode
 from rushlight.autograd.forward_ad import Untracked, push_forward, reaches_other
 from rushlight.core.dispatch.mode import enable_grad, is_grad_enabled
+from rushlight.core.random import default_generator
 from rushlight.core.tensor.node import Leaf
 from rushlight.core.tensor.placeholder import NoArray
 from rushlight.core.tensor.tensor import Tensor
@@ -335,7 +336,8 @@ def jacfwd(func: Callable, argnums: Any = 0, has_aux: bool = False, *, randomnes
     Args:
         argnums: which arguments to differentiate by: an int, or a tuple for a tuple.
         has_aux: `func` returns (value, aux), the result is (Jacobian, aux).
-        randomness: as in `vmap`; `func` runs once, so that its draws are the same for all columns.
+        randomness: as in `vmap`: "error" (a draw raises), "different" or "same"; `func` runs once, so that its draws
+            are the same for all columns.
     Shape: func: (*n) -> (*m); the result: (*n) -> (*m, *n)
 
     >>> jacfwd(lambda x: x * x)(tensor([1.0, 2.0]))
@@ -344,7 +346,21 @@ def jacfwd(func: Callable, argnums: Any = 0, has_aux: bool = False, *, randomnes
     """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
-    return _jacobian(func, argnums, has_aux, "jacfwd", _by_columns)
+    return _jacobian(_without_draws(func) if randomness == "error" else func, argnums, has_aux, "jacfwd", _by_columns)
+
+
+def _without_draws(func: Callable) -> Callable:
+    """The function, whose draws of random numbers raise RuntimeError."""
+
+    @wraps(func)
+    def call(*args: Any) -> Any:
+        before = default_generator.position()
+        result = func(*args)
+        if default_generator.position() != before:
+            raise drew_in_error_mode()
+        return result
+
+    return call
 
 
 def hessian(func: Callable, argnums: Any = 0) -> Callable:

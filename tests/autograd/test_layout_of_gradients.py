@@ -122,12 +122,12 @@ ROWS, COLUMNS = (4, 1), (1, 3)  # strides of a (3, 4) tensor
 OF_TWO = {  # operators of an input in columns: the strides of its gradient where the incoming one is in rows, as in torch
     "incoming": (
         ROWS,
-        [F.elu, F.selu, F.celu, F.hardshrink, F.softshrink, F.hardtanh, F.hardsigmoid, F.softplus, torch.sigmoid,
+        [F.gelu, F.elu, F.selu, F.celu, F.hardshrink, F.softshrink, F.hardtanh, F.hardsigmoid, F.softplus, torch.sigmoid,
          torch.nan_to_num, lambda x: F.hinge_embedding_loss(x, torch.ones(3, 4), reduction="none")],
     ),
     "input": (
         COLUMNS,
-        [torch.erf, F.leaky_relu, lambda x: F.threshold(x, 0.1, 0.2), lambda x: x.norm(dim=0), lambda x: x.nansum(0)],
+        [torch.erf, torch.erfc, torch.erfinv, torch.angle, lambda x: x.prod(0), F.leaky_relu, lambda x: F.threshold(x, 0.1, 0.2), lambda x: x.norm(dim=0), lambda x: x.nansum(0)],
     ),
 }  # fmt: skip
 
@@ -139,3 +139,43 @@ def test_the_incoming_gradient_or_the_input_tells_the_order(which, i):
     y = functions[i](x)
     (g,) = torch.autograd.grad((y * torch.arange(float(y.numel())).view(y.shape)).sum(), x)
     assert g.stride() == strides
+
+
+def test_gradients_in_rows_whatever_the_input():
+    x = torch.rand(4, 3).t().requires_grad_()
+    y = torch.rand(3, 4)
+    for f in (lambda x: x.max(), lambda x: x.median(), lambda x: F.glu(x, 1), lambda x: torch.fmax(x, y)):
+        (g,) = torch.autograd.grad(f(x).sum(), x)
+        assert g.stride() == ROWS
+
+
+def test_an_index_that_leaves_nothing_out_passes_the_gradient_on():
+    x = torch.rand(3, 4, requires_grad=True)
+    for index, shape in ((None, (1, 3, 4)), ((..., None), (3, 4, 1)), ((slice(None), None), (3, 1, 4)), (..., (3, 4))):
+        (g,) = torch.autograd.grad(x[index].sum(), x)
+        assert x[index].shape == shape and g.stride() == (0, 0) and torch.equal(g, torch.ones(3, 4))
+        (g,) = torch.autograd.grad((x[index] ** 2).sum(), x)
+        assert torch.equal(g, 2 * x.detach())
+    (g,) = torch.autograd.grad(x[1:, None].sum(), x)
+    assert g.tolist() == [[0.0] * 4, [1.0] * 4, [1.0] * 4]
+
+
+def test_the_gradient_of_an_extreme_or_a_product_has_the_order_of_its_formula():
+    x = torch.rand(6, 4, 3).permute(2, 1, 0).requires_grad_()
+    for f in (lambda x: x.amax(0), lambda x: x.prod(0)):
+        (g,) = torch.autograd.grad(f(x), x, torch.ones(4, 6))
+        assert g.stride() == (1, 18, 3)
+
+
+def test_writing_in_place_keeps_the_order_of_what_it_read():
+    x = torch.rand(4, 3).t().requires_grad_()
+    for f in (lambda x: x.clone().pow_(2), lambda x: x.clone().clamp_(0.2, 0.6)):
+        (g,) = torch.autograd.grad(f(x).sum(), x)
+        assert g.stride() == COLUMNS
+
+
+def test_the_gradient_of_a_product_along_a_dimension_rounds_as_torchs():
+    x = torch.tensor([[1.1, 0.7, -2.3], [0.3, 1.9, 0.9]], requires_grad=True)
+    g, out = torch.tensor([0.3, -1.7]), x.detach().prod(1)
+    x.prod(1).backward(g)
+    assert torch.equal(x.grad, g[:, None] * (out[:, None] / x.detach()))

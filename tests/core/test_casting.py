@@ -8,6 +8,7 @@ import warnings
 import pytest
 
 import rushlight as torch
+from rushlight.core import warn
 from rushlight.core.tensor import casting
 
 nan, inf = float("nan"), float("inf")
@@ -200,3 +201,11 @@ def test_counted():
         torch.arange(1e30, 1e30, dtype=torch.int32)
     with pytest.raises(RuntimeError, match="uint8_t without overflow"):
         torch.linspace(0, 300, 5, dtype=torch.uint8)
+
+
+def test_dropped_imaginary_parts_warn_once(monkeypatch):
+    monkeypatch.setattr(warn.Once, "given", set())
+    z = torch.ones(2) + 1j
+    with pytest.warns(UserWarning, match="discards the imaginary part"):
+        torch.zeros(2).copy_(z)
+    assert z.float().tolist() == [1.0, 1.0] and z.bool().tolist() == [True, True]

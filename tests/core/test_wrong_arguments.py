@@ -22,6 +22,25 @@ CALLS = {
     "sum(): argument 'dim' failed to unpack the object at pos 2 with error \"type must be tuple of ints,but got str\"": (
         lambda: X.sum((0, "x"))
     ),
+    "std() received an invalid combination of arguments - got (list, int)": lambda: torch.std([1.0], 1),
+    "flatten(): argument 'start_dim' (position 2) must be int, not float": lambda: torch.flatten(X, 1.5),
+    "flatten(): argument 'input' (position 1) must be Tensor, not list": lambda: torch.flatten([1.0]),
+    "chunk(): argument 'chunks' (position 2) must be int, not Tensor": lambda: torch.chunk(X, X),
+    "narrow() received an invalid combination of arguments - got (Tensor, int, str, int)": (
+        lambda: torch.narrow(X, 0, "2", 1)
+    ),
+    "movedim() received an invalid combination of arguments - got (Tensor, list, int)": (
+        lambda: torch.movedim(X, [1, 2], 1)
+    ),
+    "view_as(): argument 'other' (position 1) must be Tensor, not list": lambda: X.view_as([1]),
+    "view_as(): argument 'other' (position 1) must be Tensor, not numpy.ndarray": lambda: X.view_as(np.ones((2, 3))),
+    "uniform_(): argument 'from' (position 1) must be float, not str": lambda: X.uniform_("2", 1),
+    "uniform_(): argument 'to' (position 2) must be float, not Tensor": lambda: X.uniform_(0, X),
+    "uniform_() got an unexpected keyword argument 'foo'": lambda: X.uniform_(0, 1, foo=1),
+    "one_hot(): argument 'num_classes' (position 2) must be int, not float": (
+        lambda: torch.nn.functional.one_hot(torch.tensor([0, 2]), 1.5)
+    ),
+    "dropout() received an invalid combination of arguments - got (list)": lambda: torch.nn.functional.dropout([1.0]),
 }
 
 
@@ -39,6 +58,16 @@ def test_errors_of_right_types_stay():
         X.map_(X, lambda a, b: 1 / 0)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         X.map_(X, lambda a, b: (1).nothing)
+    with pytest.raises(RuntimeError, match="must match the size"):
+        torch.nn.functional.kl_div(X, torch.ones(5, 7), reduction="sum")
+    with pytest.raises(IndexError, match="out of range"):
+        X.flip(5)
+    with pytest.raises(RuntimeError, match="repeat dims"):
+        X.repeat(2)
+    with pytest.raises(ValueError, match="dropout probability"):
+        torch.nn.functional.dropout(X, 1.5)
+    with pytest.raises(RuntimeError, match="Could not infer dtype"):
+        torch.as_tensor(None)
 
 
 def test_errors_keep_no_arguments():
@@ -54,3 +83,19 @@ def test_errors_keep_no_arguments():
         assert seen() is None
     finally:
         gc.enable()
+
+
+def test_sizes_of_splits_are_whole_numbers():
+    for bad in ("2", 1.5):
+        with pytest.raises(TypeError):
+            X.split(bad)
+        with pytest.raises(TypeError):
+            X.narrow(0, bad, 1)
+    assert [t.shape for t in X.split(torch.tensor(1))] == [(1, 3), (1, 3)] and X.narrow(
+        0, torch.tensor(1), 1
+    ).shape == (1, 3)
+
+
+def test_weights_that_are_lists():
+    with pytest.raises(TypeError, match=r"argument 'weight' .* must be Tensor, not list"):
+        torch.nn.functional.cross_entropy(X, torch.tensor([0, 1]), weight=[1.0, 1.0, 1.0])

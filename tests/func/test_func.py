@@ -98,3 +98,26 @@ def test_functionalize_computes_what_the_function_does():
     assert torch.func.functionalize(lambda a: a.add_(1) * 2)(x).tolist() == [2.0, 2.0] and x.tolist() == [1.0, 1.0]
     with pytest.raises(RuntimeError, match="received invalid argument for remove=x"):
         torch.func.functionalize(abs, remove="x")
+
+
+def test_draws_within_forward_mode_jacobians_raise_unless_they_are_allowed():
+    x, drop = torch.ones(4), torch.nn.Dropout(0.5)
+    for f in (torch.func.jacfwd(drop), torch.func.hessian(lambda x: (drop(x) ** 2).sum())):
+        with pytest.raises(RuntimeError, match="called random operation while in randomness error mode"):
+            f(x)
+    torch.manual_seed(0)
+    assert torch.func.jacfwd(drop, randomness="same")(x).tolist() == torch.diag(torch.tensor([0.0, 0, 2, 0])).tolist()
+    assert torch.func.jacrev(drop)(x).shape == (4, 4)
+
+
+def test_running_statistics_of_an_ensemble_move():
+    torch.manual_seed(0)
+    nets = [torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)) for _ in range(3)]
+    parameters, buffers = torch.func.stack_module_state(nets)
+    x = torch.randn(5, 3)
+    out = torch.vmap(lambda p, b: torch.func.functional_call(nets[0], (p, b), (x,)))(parameters, buffers)
+    for i, net in enumerate(nets):
+        torch.testing.assert_close(out[i], net(x))
+        torch.testing.assert_close(buffers["1.running_mean"][i], net[1].running_mean)
+        torch.testing.assert_close(buffers["1.running_var"][i], net[1].running_var)
+    assert buffers["1.num_batches_tracked"].tolist() == [1, 1, 1]

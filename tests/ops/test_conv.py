@@ -240,3 +240,9 @@ def test_convolution_of_any_kind():
     assert rl.equal(made, ops.conv_transpose2d(x, w, rl.ones(4), 2, 1, (1, 0), 2))
     with pytest.raises(RuntimeError, match="Expected 4-dimensional input for 4-dimensional weight"):
         rl.convolution(x[0], w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 2)
+
+
+def test_one_padding_in_a_tuple_is_for_all_dimensions():
+    layer = rl.nn.Conv2d(3, 4, 3, padding=(1,))
+    assert layer.padding == (1,) and layer(rl.rand(2, 3, 8, 8)).shape == (2, 4, 8, 8)
+    assert rl.nn.Conv2d(3, 4, (3, 3, 3)).weight.shape == (4, 3, 3, 3, 3)

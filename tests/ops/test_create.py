@@ -267,3 +267,23 @@ def test_linspace_rounds_once_by_both_ways():
 def test_linspace_as_torch():
     expected = [-0.6396825313568115, 1.1698412895202637, 1.2301586866378784, 3.039682388305664]
     assert torch.linspace(-0.7, 3.1, 64)[[1, 31, 32, 62]].tolist() == expected
+
+
+N = 10**13
+TOO_LARGE = {
+    "zeros": (lambda: torch.zeros(N), 4 * N), "rand": (lambda: torch.rand(N), 4 * N), "arange": (lambda: torch.arange(N), 8 * N),
+    "full": (lambda: torch.full((N,), 1), 8 * N), "zeros_like": (lambda: torch.zeros_like(torch.zeros(1).expand(N)), 4 * N),
+    "linspace": (lambda: torch.linspace(0, 1, N), 4 * N), "eye": (lambda: torch.eye(10**7), 4 * 10**14),
+    "repeat": (lambda: torch.zeros(2).repeat(N), 8 * N), "add": (lambda: torch.zeros(1).expand(N) + 1, 4 * N),
+    "resize_": (lambda: torch.zeros(2).resize_(N), 4 * N), "FloatTensor": (lambda: torch.FloatTensor(N), 4 * N),
+    "Linear": (lambda: torch.nn.Linear(10**7, 10**7), 4 * 10**14),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_memory_that_is_not_there(name):
+    make, size = TOO_LARGE[name]
+    with pytest.raises(
+        RuntimeError, match=f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {size} "
+    ):
+        make()

@@ -410,3 +410,13 @@ def test_elements_by_their_numbers(shape, kind):
             expected[tuple(parts)] = 2.0
             np.testing.assert_array_equal(t.scatter(dim, places, 2.0).numpy(), expected)
         np.testing.assert_array_equal(places.numpy(), index)
+
+
+def test_sources_of_too_few_dimensions():
+    x, i = torch.zeros(2, 3), torch.tensor([0, 2])
+    with pytest.raises(RuntimeError, match="Indexing dim 1 is out of bounds of the source tensor with dim 1"):
+        x.index_add(1, i, torch.ones(7))
+    with pytest.raises(
+        IndexError, match=r"dimensionality must match. Source dimensionality \(1\), destination .* \(2\)"
+    ):
+        x.index_copy(1, i, torch.ones(7))

@@ -227,3 +227,27 @@ def test_to_a_memory_format_keeps_what_torch_suggests_that_format_for():
     assert rushlight.cat([gray, gray], 1).stride() == (32, 1, 8, 2)
     images = rushlight.rand(2, 3, 4, 4).to(memory_format=columns)
     assert rushlight.nn.functional.max_pool2d(images, 1).stride() == (48, 1, 12, 3)
+
+
+def test_reductions_that_keep_dimensions_have_the_strides_of_their_shape():
+    x = rushlight.rand(6, 4).t()
+    for f in (rushlight.sum, rushlight.amax, rushlight.prod, rushlight.nansum, rushlight.mean):
+        assert f(x, 0, keepdim=True).stride() == (6, 1) and f(x, 1, keepdim=True).stride() == (1, 1)
+    assert rushlight.rand(6, 4, 3).permute(2, 1, 0).sum((0, 1), True).stride() == (6, 6, 1)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: x.scatter(0, rushlight.zeros(3, 4).long(), y),
+        lambda x, y: x.scatter(0, rushlight.zeros(3, 4).long(), 1.0),
+        lambda x, y: x.scatter_add(0, rushlight.zeros(3, 4).long(), y),
+        lambda x, y: x.scatter_reduce(0, rushlight.zeros(3, 4).long(), y, "amax"),
+        lambda x, y: x.index_add(0, rushlight.tensor([2, 0, 1]), y),
+        lambda x, y: x.index_copy(0, rushlight.tensor([2, 0, 1]), y),
+    ],
+)
+def test_elements_placed_by_indices_are_in_rows(f):
+    x, y = rushlight.rand(4, 3).t(), rushlight.rand(3, 4)
+    r = f(x, y)
+    assert r.stride() == (4, 1) and rushlight.equal(r, f(x.contiguous(), y))

@@ -7,6 +7,7 @@ the current one). docs/devices.md goes through an example.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
@@ -154,7 +155,22 @@ def not_on_one_device(first: Any, second: Any) -> RuntimeError:
 
 def run_on(where: Backend | None, function: Callable, *args: Any, **kwargs: Any) -> Any:
     """`function(*args)`, which makes an array, on a device; None: on the CPU."""
-    return function(*args, **kwargs) if where is None else where.apply(function, args, kwargs)
+    try:
+        return function(*args, **kwargs) if where is None else where.apply(function, args, kwargs)
+    except MemoryError as error:
+        raise out_of_memory(error) from None
+
+
+def out_of_memory(error: MemoryError) -> RuntimeError:
+    """torch's error where NumPy cannot allocate an array: programs that look for a batch size read its text."""
+    shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+    if shape is None or dtype is None:
+        return RuntimeError(f"DefaultCPUAllocator: can't allocate memory: {error}")
+    size = math.prod(shape) * dtype.itemsize
+    return RuntimeError(
+        f"[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate "
+        f"{size} bytes. Error code 12 (Cannot allocate memory)"
+    )
 
 
 def on_device_of(a: Any, function: Callable, *args: Any) -> Any:

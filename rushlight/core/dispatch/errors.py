@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..device.backend import out_of_memory
 from ..device.buffer import outline_of
 from ..tensor import dtype as dtypes
 from ..tensor.dtype import type_word
@@ -32,7 +33,7 @@ def explain(name: str, arrays: list[Any], error: Exception, metadata: tuple = ()
         except RuntimeError as wrong:
             return wrong
     if isinstance(error, MemoryError):
-        return RuntimeError(f"[enforce fail] {name}: not enough memory: {error}")
+        return out_of_memory(error)
     facts = ", ".join(f"{list(a.shape)} {a.dtype}" for a in arrays if isinstance(a, np.ndarray))
     wrong = _unlike_schema(name, metadata) if isinstance(error, (TypeError, AttributeError)) else ""
     if wrong:

@@ -290,7 +290,7 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
         arrays = _prepare(record, self, tensors)
         before = self
         if recording and _rule_reads_first(record):
-            before = wrap(self._array.copy())
+            before = wrap(self._array.copy("K"))
             before._edge = self._edge
             if state.level > 1:
                 emit_event("copied", before, self)

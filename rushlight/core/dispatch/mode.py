@@ -115,9 +115,9 @@ def take_target(input: np.ndarray) -> bool:
     return True
 
 
-def copy_or_target(input: np.ndarray) -> np.ndarray:
+def copy_or_target(input: np.ndarray, order: Any = "K") -> np.ndarray:
     """What a kernel changes and returns: a copy of its first input, or that itself (`take_target`)."""
-    return input if take_target(input) else input.copy("K")
+    return input if take_target(input) else input.copy(order)
 
 
 @contextmanager

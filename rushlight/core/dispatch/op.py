@@ -36,7 +36,7 @@ from . import docs, entry, signatures
 from .autocast import followed
 from .inplace import make_inplace, make_inplace_operator
 from .torch_kernels import lacking
-from .wrong_arguments import explained
+from .wrong_arguments import EXPLAINED_METHODS, explained
 
 OPS: dict[str, Callable[..., Any]] = {}  # every operator by its public name (aliases included)
 FUNCTIONAL: set[str] = set()  # the names that torch has in nn.functional
@@ -345,7 +345,8 @@ def composite(
 
     def register(f: Any) -> Any:
         _name_as_shown(f, name)
-        g = explained(name or f.__name__, f) if function else f
+        shown = name or f.__name__
+        g = explained(shown, f, not function) if function or shown in EXPLAINED_METHODS else f
         g = followed(name or f.__name__, g)
         if out:
             g = entry.accept_out(g)

@@ -6,12 +6,16 @@ where an error has been raised are the arguments compared with torch's schemas, 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
+from ..device.backend import out_of_memory
 from ..tensor.tensor import Tensor
-from .aten.schemas import overloads
+from .aten.schemas import composite_overloads, overloads
 from .errors import argument_type, was_raised
 from .scalars import type_name
 
@@ -26,19 +30,15 @@ _FAST = frozenset(
         "clone",
         "contiguous",
         "cpu",
-        "cross_entropy",
         "cumsum",
         "detach",
         "dim",
         "double",
-        "dropout",
         "einsum",
         "embedding",
         "empty",
         "empty_like",
         "expand",
-        "expand_as",
-        "flatten",
         "float",
         "full",
         "gather",
@@ -52,14 +52,11 @@ _FAST = frozenset(
         "linear",
         "log_softmax",
         "long",
-        "masked_fill",
         "matmul",
         "max",
         "mean",
         "min",
         "mse_loss",
-        "norm",
-        "numel",
         "ones",
         "ones_like",
         "permute",
@@ -73,33 +70,34 @@ _FAST = frozenset(
         "silu",
         "size",
         "softmax",
-        "split",
         "squeeze",
         "stack",
-        "std",
         "sub",
         "sum",
         "t",
         "tensor",
         "to",
         "transpose",
-        "type_as",
         "unsqueeze",
-        "var",
         "view",
-        "view_as",
         "where",
         "zero_",
         "zeros",
         "zeros_like",
     ]
 )
+EXPLAINED_METHODS = frozenset(  # those of methods only; a frame is a third of the time of `is_contiguous`
+    ["expand_as", "exponential_", "map_", "normal_", "random_", "reshape_as", "type_as", "uniform_", "view_as"]
+)
 _WORDS = {"Scalar": "Number", "SymInt": "int", "ScalarType": "torch.dtype", "Device": "torch.device", "MemoryFormat": "torch.memory_format",
     "Layout": "torch.layout", "Dimname": "name", "Storage": "torch.Storage", "Generator": "torch.Generator"}  # fmt: skip
 
+_WORDS_IN_PYTHON = ("reduction", "compute_mode")  # numbers in the schemas
+_NUMBERS_IN_PYTHON = ("dims", "repeats", "shape", "size")  # lists, of which methods take the numbers one by one
 
-def explained(name: str, f: Callable) -> Callable:
-    """The function with torch's TypeError for arguments of the wrong type."""
+
+def explained(name: str, f: Callable, is_method: bool = False) -> Callable:
+    """The function with torch's TypeError for arguments of the wrong type. is_method: torch does not count `self`."""
     if name in _FAST or hasattr(f, "record") or hasattr(f, "explains_arguments"):  # operators do so themselves
         return f
 
@@ -107,10 +105,12 @@ def explained(name: str, f: Callable) -> Callable:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return f(*args, **kwargs)
-        except (AttributeError, TypeError, ValueError, RuntimeError) as error:
-            better = _better(name, f, args, kwargs, error)
+        except (AttributeError, IndexError, TypeError, ValueError, RuntimeError) as error:
+            better = _better(name, f, args, kwargs, error, is_method)
             if better is None:
                 raise
+        except MemoryError as error:
+            better = out_of_memory(error)
         try:
             raise better
         finally:
@@ -120,42 +120,54 @@ def explained(name: str, f: Callable) -> Callable:
     return call
 
 
-def _better(name: str, f: Callable, args: tuple, kwargs: dict, error: Exception) -> Exception | None:
+def _better(name: str, f: Callable, args: tuple, kwargs: dict, error: Exception, is_method: bool) -> Exception | None:
     """torch's error in place of one that an argument of the wrong type led to, or None."""
     values = [*args, *kwargs.values()]
     inside = [v for value in values for v in (value if type(value) in (list, tuple) else (value,))]
+    if any(hasattr(type(v), "__torch_function__") and not isinstance(v, Tensor) for v in inside):
+        return None
     if isinstance(error, AttributeError):
         obj = getattr(error, "obj", None)
-        leaked = any(v is obj for v in (*values, *inside)) and not isinstance(obj, Tensor)
+        leaked = any(v is obj or v.__class__ is np.ndarray for v in (*values, *inside)) and not isinstance(obj, Tensor)
     elif isinstance(error, TypeError):
         leaked = not was_raised(error) and not str(error).startswith(f.__name__ + "()")
     else:
-        leaked = str(error).startswith(("Boolean value of Tensor", "invalid literal for int()"))
-    if not leaked or any(hasattr(type(v), "__torch_function__") and not isinstance(v, Tensor) for v in inside):
-        return None
-    return _unlike_schemas(name, args, kwargs) or _unlike_parameters(name, f, args, kwargs, error)
+        leaked = str(error).startswith(
+            ("Boolean value of Tensor", "invalid literal for int()", "only one element tensors")
+        )
+    if leaked:
+        return _unlike_schemas(name, args, kwargs, is_method) or _unlike_parameters(name, f, args, kwargs, error)
+    if type(error) not in (AttributeError, IndexError, NotImplementedError, RuntimeError, ValueError):
+        return None  # a TypeError that says what is wrong, or a class that a caller waits for
+    return _unlike_schemas(name, args, kwargs, is_method, _own_forms(f))  # torch looks at the types before all else
 
 
-def _unlike_schemas(name: str, args: tuple, kwargs: dict) -> TypeError | None:
-    """The error of arguments that no overload of torch's takes."""
-    known = overloads(name.replace("linalg.", "linalg_").replace("fft.", "fft_").replace("special.", "special_"))
-    faults = [_fault(schema.parameters, args, kwargs) for schema in known]
-    if not known or not all(faults):
+def _unlike_schemas(
+    name: str, args: tuple, kwargs: dict, is_method: bool, own: dict[str, type] | None = None
+) -> TypeError | None:
+    """The error of arguments that no overload of torch's takes.
+
+    own: the types that the function takes besides those of the schemas; with it only a wrong type is an error.
+    """
+    plain = name.replace("linalg.", "linalg_").replace("fft.", "fft_").replace("special.", "special_")
+    known = overloads(plain) or composite_overloads(plain)
+    faults = [_fault(schema.parameters, args, kwargs, own) for schema in known]
+    if not known or not all(faults) or own is not None and not any(isinstance(fault, tuple) for fault in faults):
         return None
     if len(known) == 1 and isinstance(faults[0], tuple):
         parameter, position, value = faults[0]
-        place = f" (position {position})" if position else ""
+        place = f" (position {position - is_method})" if position else ""
         return TypeError(
             f"{name}(): argument '{parameter.name}'{place} must be {_word(parameter.type)}, not {type_name(value)}"
         )
-    got = ", ".join([*map(type_name, args), *(f"{k}={type_name(v)}" for k, v in kwargs.items())])
+    got = ", ".join([*map(type_name, args[is_method:]), *(f"{k}={type_name(v)}" for k, v in kwargs.items())])
     forms = "".join(f"\n * ({', '.join(_form(p) for p in schema.parameters)})" for schema in known)
     return TypeError(
         f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:{forms}"
     )
 
 
-def _fault(parameters: tuple, args: tuple, kwargs: dict) -> Any:
+def _fault(parameters: tuple, args: tuple, kwargs: dict, own: dict[str, type] | None) -> Any:
     """What is wrong with arguments for an overload: (parameter, position, value), True for their number, None if nothing."""
     positional = [p for p in parameters if not p.keyword]
     named = {_public(p.name): p for p in parameters}
@@ -166,13 +178,31 @@ def _fault(parameters: tuple, args: tuple, kwargs: dict) -> Any:
     taken = {p.name for p, _, _ in given}
     if any(p.default is None and p.name not in taken for p in parameters):
         return True
-    return next(((p._replace(name=_public(p.name)), i, v) for p, i, v in given if not _accepts(p, v)), None)
+    wrong = ((p, i, v) for p, i, v in given if not (_accepts(p, v) or _has_own_form(p, v, own)))
+    return next(((p._replace(name=_public(p.name)), i, v) for p, i, v in wrong), None)
+
+
+def _own_forms(f: Callable) -> dict[str, type]:
+    """The types of a function's defaults by its parameters: `reduction="mean"` is a number in the schemas."""
+    parameters = inspect.signature(f).parameters.values()
+    return {p.name: type(p.default) for p in parameters if p.default is not p.empty}
+
+
+def _has_own_form(parameter: Any, value: Any, own: dict[str, type] | None) -> bool:
+    """Whether a value that the schema has otherwise is one that the function takes: as its default, or several numbers."""
+    if own is None:
+        return False
+    if own.get(parameter.name) is type(value) or type(value) is int and parameter.name in _NUMBERS_IN_PYTHON:
+        return True
+    return type(value) is str and parameter.name in _WORDS_IN_PYTHON
 
 
 def _accepts(parameter: Any, value: Any) -> bool:
     if isinstance(value, Tensor) and not value._array.ndim and "Tensor" not in parameter.type:
         return True  # a number in a tensor
-    if hasattr(value, "__index__") and not isinstance(value, (int, Tensor)):
+    if isinstance(value, np.generic):
+        value = value.item()
+    elif hasattr(value, "__index__") and not isinstance(value, (int, Tensor, np.ndarray)):
         value = int(value)
     return parameter.accepts(value)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..device.buffer import Buffer
 from ..dispatch.mode import thread
+from ..warn import warn_once
 
 if TYPE_CHECKING:
     from ..types import Array
@@ -32,7 +33,10 @@ def castable(a: Array, new: np.dtype) -> np.ndarray:
     Of complex numbers the real parts. float64 becomes uint8 through int64: 2**32 + 5.0 gives 5.
     """
     if a.dtype.kind == "c":
-        return a if new.kind in "cb" else castable(a.real, new)
+        if new.kind in "cb":
+            return a
+        warn_once("Casting complex values to real discards the imaginary part")
+        return castable(a.real, new)
     if new.kind == "u" and a.dtype.kind in "fV":
         if new.itemsize == 4:
             return _unsigned(a, _I32)
@@ -167,7 +171,7 @@ def ordered(r: np.ndarray, first: np.ndarray, second: Any) -> np.ndarray:
 
 def ordered_as_all(r: np.ndarray, operands: Sequence[np.ndarray]) -> np.ndarray:
     """A fresh result of operands that are broadcast, in the order in memory that torch gives to it."""
-    if all(a.flags.c_contiguous for a in operands):
+    if all(a.flags.c_contiguous or not any(a.strides) for a in operands):  # one number, repeated, has no order
         return np.ascontiguousarray(r)
     return ordered_by_strides(r, [broadcast_strides(a, r.shape) for a in operands])
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..device.backend import run_on
 from ..device.devices import device
 from ..dispatch.op import OPS, composite
 from ..warn import warn
@@ -133,7 +134,7 @@ def _of_shape(shape: tuple[Any, ...], kind: dtypes.dtype) -> Tensor:
     if any(n < 0 for n in sizes):
         wrong = next(n for n in sizes if n < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {wrong}: {sizes}")
-    return constant(np.zeros(sizes, kind.numpy))
+    return constant(run_on(None, np.zeros, sizes, kind.numpy))
 
 
 def _of_values(data: Any, kind: dtypes.dtype) -> Tensor:

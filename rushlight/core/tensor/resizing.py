@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import determinism
+from ..device.backend import out_of_memory
 from ..device.conjugated import seen_as
 from ..dispatch.mode import emit_event, thread
 from .node import Leaf
@@ -63,7 +64,10 @@ def _longer(s: Storage, t: Tensor, memory: np.ndarray, n: int) -> np.ndarray:
     if not s.resizable:
         raise RuntimeError("Trying to resize storage that is not resizable")
     kind = t._array.dtype
-    fresh = np.empty(n, kind)
+    try:
+        fresh = np.empty(n, kind)
+    except MemoryError as error:
+        raise out_of_memory(error) from None
     longer = fresh.view(np.uint8)
     longer[: memory.size] = memory
     determinism.fill(fresh[-(-memory.size // kind.itemsize) :])

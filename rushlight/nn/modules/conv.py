@@ -98,15 +98,15 @@ def _padding_for_pad(
     padding: str | tuple[int, ...], kernel_size: tuple[int, ...], dilation: tuple[int, ...]
 ) -> list[int]:
     """The padding as `functional.pad` takes it: last dimension first, two numbers each."""
+    if not isinstance(padding, str):
+        return [n for n in reversed(padding) for _ in range(2)]
     amounts: list[int] = []
     for d in reversed(range(len(kernel_size))):
         if padding == "same":
             total = dilation[d] * (kernel_size[d] - 1)
             amounts += [total // 2, total - total // 2]
-        elif isinstance(padding, str):
-            amounts += [0, 0]
         else:
-            amounts += [padding[d], padding[d]]
+            amounts += [0, 0]
     return amounts
 
 

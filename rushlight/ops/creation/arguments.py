@@ -114,5 +114,5 @@ def made_like(make: Any, a: Any, kind: Any, device: Any) -> Any:
     own = a.backend if isinstance(a, Buffer) else None
     where = own if device is None else devices.backend(device)
     if where is own:
-        return make(a, kind) if own is None else own.apply(make, (a, kind), {})
+        return run_on(own, make, a, kind)
     return run_on(where, make, outline_of(a), dtypes.from_numpy(a.dtype if kind is None else kind).numpy)

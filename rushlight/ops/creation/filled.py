@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core import determinism
 from ...core.device import devices
-from ...core.device.backend import run_on
+from ...core.device.backend import out_of_memory, run_on
 from ...core.device.buffer import Buffer, outline_of
 from ...core.dispatch.aten.torch_dispatch import ask_for
 from ...core.dispatch.aten.wrapper import Wrapper
@@ -70,7 +70,10 @@ def _creator(name: str, make: Any, doc: str) -> Any:
             return put(name, sized(out, shape), t, requires_grad, may_share=True)
         default = dtypes.get_default_dtype()
         kind = default.numpy if dtype is None else numpy_type(dtype, default)
-        t = wrap(make(shape, kind) if where is None else where.apply(make, (shape, kind), {}))
+        try:
+            t = wrap(make(shape, kind) if where is None else where.apply(make, (shape, kind), {}))
+        except MemoryError as error:
+            raise out_of_memory(error) from None
         state = thread.state
         if state.level > 1:
             emit_event("created", t, make is not determinism.empty)

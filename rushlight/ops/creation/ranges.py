@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.device import devices
-from ...core.device.backend import run_on
+from ...core.device.backend import out_of_memory, run_on
 from ...core.dispatch.op import composite
 from ...core.dispatch.scalars import exact
 from ...core.tensor import dtype as dtypes
@@ -118,7 +118,10 @@ def arange(
         and not pin_memory
         and not devices.redirected
     ):
-        return fresh(np.arange(start), requires_grad)
+        try:
+            return fresh(np.arange(start), requires_grad)
+        except MemoryError as error:
+            raise out_of_memory(error) from None
     check_options(layout, pin_memory)
     if start is None or end is None:
         start, end = 0, start if end is None else end

@@ -32,10 +32,18 @@ _last_is_new = primitive(name="part.unsqueeze", view=True, public=False, node="U
 _whole = primitive(name="part.alias", view=True, public=False, node="AliasBackward0")(
     lambda input, /, index: input[index]
 )
-for _op in (_last_is_select, _last_is_new, _whole):
-    _op.vjp(lambda g, input_shape, index: embed(g, input_shape, index))
-
 _FULL = slice(None)
+
+
+def _basic_rule(g, input_shape, index):
+    """The gradient of a basic index: of one that leaves nothing out the incoming one itself, as torch has it."""
+    if all(i is None or i is Ellipsis or (type(i) is slice and i == _FULL) for i in index):
+        return g.reshape(input_shape)
+    return embed(g, input_shape, index)
+
+
+for _op in (_last_is_select, _last_is_new, _whole):
+    _op.vjp(_basic_rule)
 
 
 @composite(name="__getitem__", method=True, function=False)

@@ -85,6 +85,15 @@ def index_select(input, dim, index):
     return _index_select(input, index, dim)
 
 
+def _wrong_rank(name: str, input: np.ndarray, source: np.ndarray, d: int) -> Exception:
+    if name != "index_copy":
+        return RuntimeError(f"{name}_(): Indexing dim {d} is out of bounds of the source tensor with dim {source.ndim}")
+    return IndexError(
+        "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality "
+        f"({source.ndim}), destination dimensionality ({input.ndim})"
+    )
+
+
 def _check_source(
     name: str, input: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int
 ) -> tuple[int, np.ndarray]:
@@ -99,6 +108,8 @@ def _check_source(
         )
     d = wrap_dim(dim, input.ndim)
     where = _check_index(name, index, input.shape[d] if input.ndim else 1, d)
+    if input.ndim and (source.ndim <= d if name != "index_copy" else source.ndim not in (0, input.ndim)):
+        raise _wrong_rank(name, input, source, d)
     n = source.shape[d] if source.ndim else 1
     if where.size != n:
         if name == "index_copy":
@@ -122,7 +133,7 @@ def _index_add(input, index, source, /, dim, alpha):
     source = source if alpha == 1 else source * source.dtype.type(exact(alpha, source.dtype))
     if not input.ndim:
         return input + source.reshape(-1).sum(dtype=source.dtype)
-    out = copy_or_target(input)
+    out = copy_or_target(input, "C")
     add_at(out.swapaxes(d, 0), (where,), source.swapaxes(d, 0) if source.ndim else source.reshape(1))
     return out
 
@@ -141,7 +152,7 @@ def _(g, index, source_shape, dim, alpha):
 @primitive(name="index_copy", public=False)
 def _index_copy(input, index, source, /, dim):
     d, where = _check_source("index_copy", input, index, source, dim)
-    out = copy_or_target(input)
+    out = copy_or_target(input, "C")
     if not input.ndim:
         out[...] = source.reshape(())
     else:

@@ -188,7 +188,7 @@ def _scatter_parts(name: str, input: np.ndarray, index: np.ndarray, src: np.ndar
         if index.size and (beyond_self or beyond_src):
             raise _too_large(input, index, d, src)
     _check_gather(name, input, index, dim)
-    out = copy_or_target(input)
+    out = copy_or_target(input, "C")
     flat = out if out.ndim else out.reshape(1)
     index = index if index.ndim else index.reshape(1)
     if src.ndim and not is_whole:
@@ -218,7 +218,7 @@ def _check_source(input: np.ndarray, index: np.ndarray, src: np.ndarray, dim: in
 def _scatter(input, index, src, /, dim):
     if not index.size:
         check_source_type(input, src)
-        return copy_or_target(input)
+        return copy_or_target(input, "C")
     _check_source(input, index, src, dim)
     out, flat, where, src = _scatter_parts("scatter", input, index, src, dim)
     _put(flat, where, src)
@@ -239,7 +239,7 @@ def _(g, index, src_shape, dim):
 @primitive(name="scatter.value", public=False, node="ScatterBackward1")
 def _scatter_value(input, index, /, dim, value):
     if not index.size:
-        return copy_or_target(input)
+        return copy_or_target(input, "C")
     out, flat, where, src = _scatter_parts(
         "scatter", input, index, np.asarray(exact(value, input.dtype), input.dtype), dim
     )
@@ -256,7 +256,7 @@ def _(g, index, dim):
 def _scatter_add(input, index, src, /, dim):
     if not index.size:
         check_source_type(input, src)
-        return copy_or_target(input)
+        return copy_or_target(input, "C")
     _check_source(input, index, src, dim)
     out, flat, where, src = _scatter_parts("scatter_add", input, index, src, dim)
     add_at(flat, where, src, is_checked=True)
@@ -348,7 +348,7 @@ def _reduce_order(input: Tensor, dim: int, index: Tensor, src: Any, reduce: str)
 def _scatter_reduced(input, index, src, /, dim, reduce):
     """`scatter` with reduce="add" or "multiply", which has no gradient in torch: `scatter_reduce` has."""
     if not index.size:
-        return copy_or_target(input)
+        return copy_or_target(input, "C")
     out, flat, where, values = _scatter_parts("scatter", input, index, src, dim)
     if reduce == "add":
         add_at(flat, where, values, is_checked=True)

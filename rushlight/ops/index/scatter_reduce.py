@@ -35,7 +35,7 @@ def _identity(reduce: str, kind: np.dtype) -> Any:
 def _scatter_reduce(input, index, src, /, dim, reduce, include_self):
     if not index.size:
         check_source_type(input, src)
-        return copy_or_target(input)
+        return copy_or_target(input, "C")
     out, flat, where, src = _scatter_parts("scatter_reduce", input, index, src, dim)
     if not include_self:
         flat[where] = _identity(reduce, flat.dtype)

@@ -343,11 +343,11 @@ def _update(running: Tensor, new: Tensor, momentum: float) -> None:
     """
     a, s = running._array, storage_of(running)
     wraps = isinstance(new._array, Placeholder) and new._array.write_operator is not None  # its class writes
-    if thread.state.level > 1 or wraps:
+    if thread.state.level > 1 or wraps or isinstance(a, Placeholder):
         with no_grad(), uncounted_writes(running, MOVES_STATISTICS):
             running.mul_(1 - momentum).add_(new.reshape(a.shape) * momentum)
         return
-    if isinstance(new._array, Placeholder) and not isinstance(a, Placeholder):
+    if isinstance(new._array, Placeholder):
         raise RuntimeError(
             "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "
             "were not batched.\nIf you are using a module and do not need eval mode, please set `track_running_stats` to be "

@@ -80,7 +80,8 @@ def _where_positive(g, y):
     y = y.astype(F32) if y.dtype.kind == "V" else y
     drop = np.less_equal(y, ZERO32 if y.dtype is F32 else 0)
     if g.size < 1024 or bits is None or g.shape != y.shape:
-        return np.where(drop, g.dtype.type(0), g)
+        r = np.where(drop, g.dtype.type(0), g)
+        return r if r.strides == y.strides else in_order_of(r, y, g)
     keep = drop.astype(bits)
     keep -= 1
     keep &= g.view(bits)

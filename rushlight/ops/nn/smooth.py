@@ -9,7 +9,19 @@ import numpy as np
 from ...core.dispatch.op import binary, composite, primitive
 from ...core.dispatch.scalars import python_number
 from ...core.dispatch.slow_path import write_out
-from ..pointwise.building_blocks import F32, F64, ONE32, ONE64, SOME, dense, in_single, pieced, rounded_as, widened
+from ..pointwise.building_blocks import (
+    F32,
+    F64,
+    ONE32,
+    ONE64,
+    SOME,
+    dense,
+    in_order_of,
+    in_single,
+    pieced,
+    rounded_as,
+    widened,
+)
 from ..pointwise.choice import where
 from ..special.error_functions import erf_of
 from ..special.logistic import sigmoid_of
@@ -67,7 +79,7 @@ def _gelu_slope(g, x, approximate):
 
 @primitive(public=False, name="gelu_backward")
 def _gelu_backward(grad, input, /, approximate):
-    return _gelu_slope(grad, input, approximate)
+    return in_order_of(_gelu_slope(grad, input, approximate), grad, input)
 
 
 @_gelu_backward.vjp("grad")

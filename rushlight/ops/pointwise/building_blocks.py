@@ -9,6 +9,7 @@ import numpy as np
 from ...core.dispatch.mode import take_target
 from ...core.dispatch.op import primitive
 from ...core.tensor.casting import ordered_as_all
+from ...core.tensor.channels_last import dense_rows
 from ...core.tensor.tensor import Tensor
 from .checks import not_implemented
 
@@ -31,8 +32,11 @@ _SMALL = 1024  # elements below which NumPy's own selection beats arithmetic on 
 
 def dense(r):
     """A reduction's result made C-contiguous, as torch has it; NumPy keeps the order of the operand's axes."""
-    if isinstance(r, np.ndarray) and r.ndim > 1 and not r.flags.c_contiguous:
-        return np.ascontiguousarray(r, like=r)  # like: on meta, no memory
+    if isinstance(r, np.ndarray) and r.ndim > 1:
+        if not r.flags.c_contiguous:
+            return np.ascontiguousarray(r, like=r)  # like: on meta, no memory
+        if 1 in r.shape and (r.ndim > 2 or r.strides != (r.shape[1] * r.itemsize, r.itemsize)):
+            return dense_rows(r)
     return r
 
 

@@ -175,8 +175,8 @@ minimum = _extremum(
     """,
 )
 fmax = binary(
-    "fmax", of_arrays(np.fmax), lambda g, x, y: zero_where(g, ~((x >= y) | y.isnan())),
-    lambda g, x, y: zero_where(g, (x >= y) | y.isnan()), """The larger of two elements; nan only where both are.
+    "fmax", of_arrays(np.fmax), lambda g, x, y: g.masked_fill(~((x >= y) | y.isnan()), 0),
+    lambda g, x, y: g.masked_fill((x >= y) | y.isnan(), 0), """The larger of two elements; nan only where both are.
 
     >>> fmax(tensor([1.0, float("nan")]), tensor([3.0, 2.0]))
     tensor([3., 2.])
@@ -184,8 +184,8 @@ fmax = binary(
     inplace=False,
 )  # fmt: skip
 fmin = binary(
-    "fmin", of_arrays(np.fmin), lambda g, x, y: zero_where(g, ~((x <= y) | y.isnan())),
-    lambda g, x, y: zero_where(g, (x <= y) | y.isnan()), """The smaller of two elements; nan only where both are.
+    "fmin", of_arrays(np.fmin), lambda g, x, y: g.masked_fill(~((x <= y) | y.isnan()), 0),
+    lambda g, x, y: g.masked_fill((x <= y) | y.isnan(), 0), """The smaller of two elements; nan only where both are.
 
     >>> fmin(tensor([1.0, float("nan")]), tensor([3.0, 2.0]))
     tensor([1., 2.])

@@ -253,7 +253,7 @@ def _angle(x):
 
 def _angle_rule(g, x):
     if x._array.dtype.kind != "c":
-        return zeros_of(g)
+        return zeros_of(x)
     size = x.abs()
     return where(x == 0, 0.0, g * (x * 1j) / (size * size))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core import random as streams
 from ...core.device import devices
-from ...core.device.backend import Backend, run_on
+from ...core.device.backend import Backend, out_of_memory, run_on
 from ...core.dispatch.aten.wrapper import Wrapper
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.extension_points import CALL, profiled_block, training_observer
@@ -31,11 +31,14 @@ from ..shape.copying import history_node, write_values
 
 def drawn(name: str, draw: Any, *arguments: Any, where: Backend | None = None) -> Any:
     """`draw(*arguments)`, an array of random numbers that no operator's call shows; a listener is told of it."""
-    if (block := profiled_block.value) is None:
-        values = draw(*arguments) if where is None else where.draw(draw, arguments)
-    else:
-        with block(f"aten::{name}", CALL):
+    try:
+        if (block := profiled_block.value) is None:
             values = draw(*arguments) if where is None else where.draw(draw, arguments)
+        else:
+            with block(f"aten::{name}", CALL):
+                values = draw(*arguments) if where is None else where.draw(draw, arguments)
+    except MemoryError as error:
+        raise out_of_memory(error) from None
     if thread.state.level > 1:
         emit_event("drew", values, name, draw, arguments)
     return values
@@ -553,7 +556,9 @@ def _draw_random(generator, a, from_=None, to=None, **named):
 
 
 def _draw_uniform(generator, a, from_=0.0, to=1.0, **named):
-    from_, to = named.pop("from", from_), named.pop("a", to)
+    from_ = named.pop("from", from_)
+    if named:
+        raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(named))}'")
     return streams.uniform(generator, a.shape, a.dtype, float(from_), float(to))
 
 

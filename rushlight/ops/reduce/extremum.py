@@ -171,7 +171,7 @@ def shared(g, x, value, dim, keepdim):
         g, value = keep_dims(g, dim, x.ndim), keep_dims(value, dim, x.ndim)
     chosen = x == value  # NaN is equal to nothing: 0 / 0
     count = chosen.sum(list(axis_tuple(dim, x.ndim)), keepdim=True) if x.ndim else chosen.sum()
-    return chosen * (g / count)
+    return g * chosen / count
 
 
 @primitive(public=False, name="max", node="MaxBackward1", jit_min_elements=MANY)
@@ -192,7 +192,7 @@ def _min_all(input, /):
 
 
 def _all_rule(g, input, out):
-    chosen = _same(input, out)
+    chosen = _same(input, out).contiguous()  # so the gradient is C-contiguous, as torch's
     return zero_where((g / chosen.sum()).expand(input.shape), ~chosen)  # the others get none of an infinite one either
 
 

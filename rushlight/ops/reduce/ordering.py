@@ -398,7 +398,9 @@ def _nanmedian(input, /):
 
 
 def _median_rule(g, input, out):
-    chosen = (input == out) | (input.isnan() & out.isnan())
+    chosen = (
+        (input == out) | (input.isnan() & out.isnan())
+    ).contiguous()  # so the gradient is C-contiguous, as torch's
     return zero_where((g / chosen.sum()).expand(input.shape), ~chosen)
 
 

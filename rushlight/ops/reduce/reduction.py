@@ -492,7 +492,7 @@ def _(g, input, out, dim, keepdim):
         return g
     return unless_zero(
         input,
-        lambda x: spread(g * conjugate(out), x.shape, dim, keepdim) / conjugate(x),
+        lambda x: keep_dims(g, dim, x.ndim) * conjugate(keep_dims(out, dim, x.ndim) / x),
         lambda: (
             spread(g, input.shape, dim, keepdim) * conjugate(_product_of_others(input, dim))
             if input.shape[dim] != 1

@@ -13,7 +13,7 @@ from ...core.tensor.channels_last import in_channels_last, is_channels_last
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
-from ...core.warn import warn
+from ...core.warn import warn_once
 from .slicing import slice_
 from .view import _expand, _view, reshape
 
@@ -313,7 +313,7 @@ def meshgrid(*tensors, indexing=None):
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     if indexing is None:
-        warn(
+        warn_once(
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
         )
         indexing = "ij"

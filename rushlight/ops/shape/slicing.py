@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -121,7 +122,7 @@ def narrow(input, dim, start, length):
     if not input._array.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     d = wrap_dim(dim, input._array.ndim)
-    n, start = input._array.shape[d], int(start)
+    n, start = input._array.shape[d], operator.index(start)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -n <= start <= n:
@@ -480,7 +481,7 @@ def _split_method(self, split_size, dim=0):
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     if isinstance(split_size, (list, tuple)):
         return _split_sizes(self, tuple(split_size), dim)
-    return _split(self, int(split_size), dim)
+    return _split(self, operator.index(split_size), dim)
 
 
 @composite(method=True)

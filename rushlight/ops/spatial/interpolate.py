@@ -231,7 +231,7 @@ def _upsample(input, /, size, scales, mode, align_corners, antialias):
     return np.array(x, d, order="C") if x is input else np.ascontiguousarray(x, d)
 
 
-@primitive(name="upsample.backward", public=False, node="UpsampleBackwardBackward0")
+@primitive(name="upsample.backward", public=False, follows=(0,), node="UpsampleBackwardBackward0")
 def upsample_backward(g, /, sizes, scales, mode, align_corners, antialias):
     """The transpose of resampling from `sizes`. Shape: (N, C, *) -> (N, C, *sizes)"""
     d = g.dtype
@@ -258,6 +258,7 @@ def _upsample_operator(word, n, antialias):
 
     @operator.vjp
     def _(g, input_shape, scales, mode, align_corners, antialias):
+        g = g.contiguous() if mode == "bicubic" and not antialias else g  # torch's ignores channels-last there alone
         return upsample_backward(g, input_shape[2:], scales, mode, align_corners, antialias)
 
     return operator

@@ -166,7 +166,7 @@ erf = unary(
 erfc = unary(
     "erfc",
     erfc_of,
-    lambda g, x: g * (-_TWO_OVER_ROOT_PI * (-(x * x)).exp()),
+    lambda g, x: -_TWO_OVER_ROOT_PI * (-(x * x)).exp() * g,
     """1 - erf(input) of each element, exact where that is near 0.
 
     >>> erfc(tensor([0.0, 3.0]))
@@ -177,7 +177,7 @@ erfc = unary(
 erfinv = unary(
     "erfinv",
     erfinv_of,
-    lambda g, out: g * (1 / _TWO_OVER_ROOT_PI * (out * out).exp()),
+    lambda g, out: 1 / _TWO_OVER_ROOT_PI * (out * out).exp() * g,
     """The inverse of `erf`: infinite at -1 and 1, nan beyond.
 
     >>> erfinv(tensor([0.0, 0.5, 1.0]))

@@ -96,10 +96,10 @@ def logit(input, /, eps=None):
 
 @logit.vjp
 def _(g, input, eps):
-    r = g / (input * (1 - input))
+    slope = input * (1 - input)
     if eps is None or eps < 0:
-        return where((input < 0) | (input > 1), float("nan"), r)
-    return zero_where(r, (input < eps) | (input > 1 - eps))
+        return g / where((input < 0) | (input > 1), float("nan"), slope)
+    return zero_where(g / slope, (input < eps) | (input > 1 - eps))
 
 
 # ---------------------------------------------------------------------------------------------- products with logarithms

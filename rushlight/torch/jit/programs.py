@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+from ...core.dispatch.aten.function_schema import FunctionSchema
 from ...core.dispatch.extension_points import script_of_module
 from ...core.tensor.tensor import Tensor
 from ...nn.modules.module import Module
@@ -21,6 +22,7 @@ from .ir.inlining import inlined
 from .ir.interpreter import Interpreter
 from .ir.packed import class_of_packed
 from .ir.printing import GraphView
+from .ir.schema_of_graph import schema_of_graph
 from .recording.tracer import current
 from .scripting import ScriptModule
 
@@ -122,6 +124,11 @@ class ScriptFunction:
 
     inlined_graph = graph
 
+    @property
+    def schema(self) -> FunctionSchema:
+        """Its arguments and its result with their types."""
+        return schema_of_graph(self._program.graph)
+
     def graph_for(self, *args: Any, **kwargs: Any) -> GraphView:
         """The program that runs for these arguments: nothing is specialised here, so it is the graph. It runs
         once.
@@ -170,6 +177,11 @@ class ProgramMethod:
     def code(self) -> str:
         """The program as TorchScript's source."""
         return code_of_graph(self._module._methods[self.name].graph, Constants())
+
+    @property
+    def schema(self) -> FunctionSchema:
+        """Its arguments and its result with their types."""
+        return schema_of_graph(self._module._methods[self.name].graph)
 
 
 class RecursiveScriptModule(ScriptModule):

@@ -81,17 +81,22 @@ _overload_method = _overload
 
 
 def unused(fn: _T) -> _T:
-    """The method itself."""
+    """The method itself, marked: the program in a file raises where it is called."""
+    fn._torchscript_modifier = "unused"  # type: ignore[attr-defined]
     return fn
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """The method itself; also as `@ignore(drop=...)`."""
+    """The method itself, marked: a program that calls it cannot be saved; also as `@ignore(drop=...)`."""
     if callable(drop):
+        drop._torchscript_modifier = "ignore"
         return drop
     if kwargs and set(kwargs) - {"drop_on_export"}:
         raise TypeError(f"ignore() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    return lambda fn: fn
+    if drop or kwargs.get("drop_on_export"):
+        return unused
+
+    return ignore
 
 
 def interface(obj: _T) -> _T:

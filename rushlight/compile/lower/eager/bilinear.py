@@ -58,7 +58,7 @@ def spread(
     rows, columns = axes_taps(sizes, g.shape[2:], scales, align_corners, g.dtype)
     out = np.zeros((*g.shape[:2], *sizes), g.dtype)
     _run("down", np.ascontiguousarray(g), out, rows, columns, out.shape, g.shape)
-    return out
+    return in_channels_last(out) if is_channels_last(g) else out
 
 
 def _run(

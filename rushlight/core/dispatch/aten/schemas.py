@@ -1,4 +1,7 @@
-"""torch's schemas of the operators that Rushlight has, from schemas.txt, and which overload some arguments take."""
+"""torch's schemas of the operators that Rushlight has, and which overload some arguments take.
+
+schemas.txt has those that `torch.ops.aten` shows, composite.txt those that torch itself makes of others.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from ...device.devices import device
 from ...tensor.dtype import dtype
 from ...tensor.tensor import Tensor
 
-__all__ = ["Parameter", "Schema", "overloads", "parse"]
+__all__ = ["Parameter", "Schema", "composite_overloads", "overloads", "parse"]
 
 _LINE = re.compile(r"((?:\w+::)?\w+)(?:\.(\w+))?\((.*)\) -> (.*)")
 _PARAMETER = re.compile(r"(?P<type>\S+) (?P<name>\w+)(?:=(?P<default>.*))?")
@@ -81,9 +84,9 @@ class Schema(NamedTuple):
 
 
 @cache
-def _lines() -> dict[str, list[str]]:
+def _lines(file_name: str = "schemas.txt") -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    with open(os.path.join(os.path.dirname(__file__), "schemas.txt"), encoding="utf-8") as file:
+    with open(os.path.join(os.path.dirname(__file__), file_name), encoding="utf-8") as file:
         lines = file.read().splitlines()
     for line in lines:
         found.setdefault(re.split(r"[.(]", line, maxsplit=1)[0], []).append(line)
@@ -94,6 +97,12 @@ def _lines() -> dict[str, list[str]]:
 def overloads(name: str) -> tuple[Schema, ...]:
     """The overloads of an operator in torch's order; none where Rushlight does not have it."""
     return tuple(map(parse, _lines().get(name, ())))
+
+
+@cache
+def composite_overloads(name: str) -> tuple[Schema, ...]:
+    """The overloads of an operator that torch makes of others, such as `chunk`; none for other names."""
+    return tuple(map(parse, _lines("composite.txt").get(name, ())))
 
 
 def parse(line: str) -> Schema:

@@ -8,12 +8,13 @@ from typing import Any
 
 from ....core.tensor.tensor import Tensor
 from ..files.matching import match, types_of_returns
-from ..ir.graph import FLOAT, INT, Graph, Node, Type, Value, list_of
+from ..ir.graph import FLOAT, INT, NONE, TENSOR, Graph, Node, Type, Value, list_of
 from ..ir.plain_operators import ON_ANYTHING, plain
+from ..ir.python_function import IgnoredFunction
 from ..ir.running import runner
 from ..ir.schemas import kind_of, overloads
 from ..ir.schemas import named as overload
-from .known import PLAIN_TYPES, Method, Object, Parts, Source, Static
+from .known import PLAIN_TYPES, Method, Object, Parts, Source, Static, modifier_of, source_of, type_of_hint
 from .statements import Statements
 
 __all__ = ["Calls"]
@@ -101,10 +102,16 @@ class Calls(Statements):
             return self._converted(f, args[0], e)
         if f is len:
             return self._length(args[0], e)
-        if f in (abs, min, max, sum, list, isinstance, getattr, hasattr, str, round, range, enumerate, zip):
+        if (
+            isinstance(called.home, str) and getattr(str, name, None) is not None
+        ):  # a method of a text that is known now
+            return self.call_operator(name, [self.constant(called.home), *map(self.as_value, args)], {}, e)
+        if f in (abs, min, max, sum, list, isinstance, getattr, hasattr, str, round, range, enumerate, zip, sorted):
             return self._call_python(f, args, e)
         if getattr(math, name, None) is f:
             return self.call_operator(name, [self.as_value(args[0])], {}, e)
+        if modifier_of(f) in ("ignore", "unused"):
+            return self._left_to_python(f, [self.as_value(a) for a in [*args, *named.values()]], e)
         known = self.program.known_call(f, called.home)
         if known is not None:
             graph, qualified = known
@@ -126,9 +133,17 @@ class Calls(Statements):
             return Static(kind == {Tensor: "Tensor"}.get(args[1].value, getattr(args[1].value, "__name__", "")))
         if f is hasattr and isinstance(args[0], Object):
             return Static(hasattr(args[0].module, args[1].value))
-        if f is abs:
-            return self.call_operator("abs", [self.as_value(args[0])], {}, e)
+        if f is str and len(args) == 1 and isinstance(args[0], Static):
+            return Static(str(args[0].value))
         values = [self.as_value(a) for a in args]
+        if f is abs:
+            if isinstance(args[0], Static):
+                return Static(abs(args[0].value))
+            if values[0].type.kind == "Tensor":
+                return self.call_operator("abs", values, {}, e)
+            return self.node("prim::abs", values, values[0].type, self.place(e))
+        if f in (str, sorted) and len(values) == 1:
+            return self.call_operator(f.__name__, values, {}, e)
         if f in (min, max) and len(values) == 2 and all(v.type.kind in ("int", "float") for v in values):
             return self.node(f"prim::{f.__name__}", values, FLOAT if any(v.type == FLOAT for v in values) else INT)
         if f in (min, max, sum, list) and len(values) == 1 and values[0].type.kind == "List":
@@ -194,9 +209,24 @@ class Calls(Statements):
         return self.as_value(x)
 
     def _call_module(self, owner: Object, name: str, args: list, named: dict, e: ast.AST) -> Any:
+        f = getattr(type(owner.module), name, None)
+        if modifier_of(f) in ("ignore", "unused"):
+            return self._left_to_python(f, [owner.value, *map(self.as_value, [*args, *named.values()])], e)
         graph = self.program.method(owner.module, name)
         values = self._given(graph, graph.inputs[1:], args, named, e)
         return self.node("prim::CallMethod", [owner.value, *values], graph.outputs[0].type, self.place(e), name=name)
+
+    def _left_to_python(self, f: Any, values: list[Value], e: ast.AST) -> Value:
+        """A call of what is marked `@ignore`, which stays Python and cannot be saved, or `@unused`, which raises."""
+        source = source_of(f)
+        hint = source.hints.get("return")
+        kind = TENSOR if hint is None else type_of_hint(hint, source.scope, "what is returned")
+        if modifier_of(f) == "ignore":
+            return self.node(f"^{f.__name__}", values, kind, self.place(e), function=IgnoredFunction(f))
+        text = self.constant("This Python function is annotated to be ignored and cannot be run")
+        inputs = [text, self.constant(None, NONE)]
+        self.block.nodes.append(Node("prim::RaiseException", inputs, [], place=self.place(e)))
+        return self.node("prim::Uninitialized", [], kind)
 
     def _call_aten(self, name: str, args: list, named: dict, e: ast.AST) -> Any:
         values = [self._argument(a) for a in args]
@@ -221,12 +251,15 @@ class Calls(Statements):
                 if all(v in self.known for v in values) and found.result.kind in ("int", "float", "bool"):
                     return self.constant(found.function(*[self.known[v] for v in values]))
                 result = Value(found.result)
-                gives = [] if name == "_set_item" and kinds[0].kind == "Dict" else [result]
+                gives = [] if found.gives_nothing else [result]
                 self.block.nodes.append(Node(f"aten::{name}", values, gives, schema=found, place=self.place(e)))
                 return result
-        matched = match(name, kinds, {k: v.type for k, v in named.items()}) or self._with_numbers_joined(
-            name, values, named
-        )
+        matched = match(name, kinds, {k: v.type for k, v in named.items()})
+        if matched is None or matched[0] is not overloads(name)[0]:
+            joined = self._with_numbers_joined(name, values, named)  # view(3) before view(dtype), the first of them
+            order = overloads(name).index
+            if joined is not None and (matched is None or order(joined[0]) < order(matched[0])):
+                matched = joined
         if matched is None:
             values = self._with_tensors_as_numbers(name, values, named)
             matched = match(name, [v.type for v in values], {k: v.type for k, v in named.items()})

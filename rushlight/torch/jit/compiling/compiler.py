@@ -15,7 +15,17 @@ from ..ir.graph import DEVICE, INT, NONE, TENSOR, Graph, Node, Type, Value, list
 from ..ir.plain_operators import TENSOR_OF
 from .expressions import Expressions
 from .known import CONSTANTS, OPERATORS, Object, Parts, Source, Static, length_of, type_of_hint
-from .statements import FOREVER, GOES_ON, RETURN, always_leaves, leaves_loop, loop_form, stored_names, tail_form
+from .statements import (
+    FOREVER,
+    GOES_ON,
+    RETURN,
+    always_leaves,
+    hint_of,
+    leaves_loop,
+    loop_form,
+    stored_names,
+    tail_form,
+)
 
 __all__ = ["Compiler"]
 
@@ -87,6 +97,8 @@ class Compiler(Expressions):
             kind = type_of_hint(declared, self.source.scope, "what is returned")
             if value.type.kind in ("List", "Dict") and value.type != kind and not self._is_variable(value):
                 value.type = kind
+            if value.type.kind == "Scalar" and kind.kind in ("float", "int"):
+                value = self.call_operator({"float": "Float", "int": "Int"}[kind.kind], [value], {}, s)
         self.names[RETURN] = value
 
     def _is_variable(self, value: Value) -> bool:
@@ -107,12 +119,13 @@ class Compiler(Expressions):
 
     def _store(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):
-            if isinstance(value, Value) and not value.hint and not self._is_input(value):
-                value.hint = target.id
-                self.graph.names.take(value, target.id)
+            name = hint_of(target.id)
+            if isinstance(value, Value) and not value.hint and name and not self._is_input(value):
+                value.hint = name
+                self.graph.names.take(value, name)
             if isinstance(value, (Static, Parts)) and not self._stays(value):
                 value = self.as_value(value)
-                value.hint = value.hint or target.id
+                value.hint = value.hint or name
             self.names[target.id] = value
         elif isinstance(target, ast.Tuple):
             for part, v in zip(target.elts, self._unpacked(value, len(target.elts), target), strict=True):
@@ -421,16 +434,23 @@ class Compiler(Expressions):
         """A counted loop that is left in the middle, as a loop with a counter."""
         call = s.iter
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
-            raise self.refuse(s, "break in a loop over anything but a range")
+            s = self._over_places(s)
+            call = s.iter
+        assert isinstance(call, ast.Call)
         values = [self.as_value(self.expression(a)) for a in call.args]
         start, end, step = [self.constant(0), *values, self.constant(1)] if len(values) == 1 else (*values, self.constant(1))[:3]  # fmt: skip
         if self.known.get(step) != 1:
             raise self.refuse(s, "break in a loop with steps")
         stored = set(stored_names(s.body))
-        counter = f"_{s.target.id}" if isinstance(s.target, ast.Name) else "_i"
+        counter = f"%count{s.lineno}"
         self.names[counter] = start
         carried = [n for n in self.names if n in stored and n != RETURN] + [counter]
-        head = ast.parse(f"{ast.unparse(s.target)} = {counter}\n{counter} = {counter} + 1").body
+        now, step_on = ast.Name(counter, ast.Load()), ast.Name(counter, ast.Store())
+        following = ast.BinOp(now, ast.Add(), ast.Constant(1))
+        head = [
+            ast.fix_missing_locations(ast.copy_location(n, s))
+            for n in (ast.Assign([s.target], now), ast.Assign([step_on], following))
+        ]
         loop = ast.copy_location(ast.While(ast.Constant(True), [*head, *s.body], []), s)
 
         def goes_on() -> Value:
@@ -438,6 +458,28 @@ class Compiler(Expressions):
 
         self._loop_with_exits(loop, goes_on, carried)
         del self.names[counter]
+
+    def _over_places(self, s: ast.For) -> ast.For:
+        """A loop over a list, or over its items with their numbers, as one over its places."""
+        call, target = s.iter, s.target
+        numbers = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "enumerate"
+        number = None
+        if numbers and isinstance(call, ast.Call) and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+            call, number, target = call.args[0], *target.elts
+        values = self.as_value(self.expression(call))
+        if values.type.kind == "Tensor":
+            values = self.call_operator("unbind", [values], {}, s)
+        if values.type.kind != "List":
+            raise self.refuse(s, f"break in a loop over a {values.type}")
+        source, place = f"%list{s.lineno}", f"%place{s.lineno}"
+        self.names[source] = values
+        count = ast.Call(ast.Name("len", ast.Load()), [ast.Name(source, ast.Load())], [])
+        places = ast.Call(ast.Name("range", ast.Load()), [count], [])
+        item = ast.Subscript(ast.Name(source, ast.Load()), ast.Name(place, ast.Load()), ast.Load())
+        body: list[ast.stmt] = [ast.Assign([target], item), *s.body]
+        if number is not None:
+            body.insert(0, ast.Assign([number], ast.Name(place, ast.Load())))
+        return ast.fix_missing_locations(ast.copy_location(ast.For(ast.Name(place, ast.Store()), places, body, []), s))
 
     def _break_statement(self, s: ast.Break) -> None:
         self.names[GOES_ON] = self.constant(False)

@@ -16,7 +16,8 @@ from ..ir.literals import code_of
 from ..ir.packed import class_of_packed
 from ..ir.plain_operators import TENSOR_OF
 from .calls import Calls
-from .known import CONSTANTS, OPERATORS, PLAIN_TYPES, PYTHONS, Method, Object, Parts, Static, folded
+from .known import CONSTANTS, OPERATORS, PLAIN_TYPES, PYTHONS, Method, Object, Parts, Static, folded, type_of_hint
+from .statements import UNINITIALIZED
 
 __all__ = ["Expressions"]
 
@@ -71,6 +72,11 @@ class Expressions(Calls):
         return Static(e.value)
 
     def _name(self, e: ast.Name) -> Any:
+        if e.id == UNINITIALIZED:
+            hint = self.source.hints.get("return")
+            return self._uninitialized(
+                TENSOR if hint is None else type_of_hint(hint, self.source.scope, "what is returned")
+            )
         if e.id in self.names:
             found = self.names[e.id]
             if found in self.graph.names.of:
@@ -302,7 +308,7 @@ class Expressions(Calls):
         return self.call_operator("__getitem__", [value, self.as_value(self.expression(e.slice))], {}, e)
 
     def _list_slice(self, value: Value, index: ast.Slice, e: ast.AST) -> Value:
-        if value.type.kind != "List":
+        if value.type.kind not in ("List", "str"):
             raise self.refuse(e, f"a slice of a {value.type}")
         none = self.constant(None, NONE)
         bounds = [none if b is None else self.as_value(self.expression(b)) for b in (index.lower, index.upper)]

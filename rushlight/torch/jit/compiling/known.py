@@ -21,7 +21,7 @@ from ..ir.graph import BOOL, DEVICE, FLOAT, INT, NONE, STRING, TENSOR, Type, Val
 
 __all__ = [
     "CONSTANTS", "OPERATORS", "PLAIN_TYPES", "PYTHONS", "Method", "Names", "Object", "Operators", "Parts", "Source", "Static",
-    "default_scope", "folded", "length_of", "source_of", "type_of_hint",
+    "default_scope", "folded", "length_of", "modifier_of", "source_of", "type_of_hint",
 ]  # fmt: skip
 
 PYTHONS = {
@@ -148,6 +148,11 @@ def _lines_of(f: Any) -> tuple[list[str], int]:
             f"Can't get source for {f}. TorchScript requires source access in order to carry out compilation, make sure "
             f"original .py files are available. ({error})"
         ) from None
+
+
+def modifier_of(f: Any) -> str:
+    """What a decorator says of a function: "export", "ignore", "unused" or nothing."""
+    return getattr(f, "_torchscript_modifier", "")
 
 
 def source_of(f: Any) -> Source:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+from ....core.dispatch.aten.function_schema import FunctionSchema
 from ....core.dispatch.extension_points import script_of_module
 from ....nn.modules.container import ModuleDict, ModuleList
 from ....nn.modules.module import Module
@@ -24,6 +25,7 @@ from ..ir.code import Constants, code_of_graph
 from ..ir.graph import Graph
 from ..ir.packed import class_of_packed
 from ..ir.printing import GraphView
+from ..ir.schema_of_graph import schema_of_graph
 from ..programs import Program, RecursiveScriptModule, ScriptFunction
 from ..recording.tracer import current
 from ..scripting import ScriptModule
@@ -92,6 +94,11 @@ class ScriptMethod:
     def code(self) -> str:
         """The program as TorchScript's source."""
         return code_of_graph(_graph_of(self._module, self.name), Constants())
+
+    @property
+    def schema(self) -> FunctionSchema:
+        """Its arguments and its result with their types."""
+        return schema_of_graph(_graph_of(self._module, self.name))
 
 
 def _graph_of(module: Any, name: str) -> Graph:
@@ -175,6 +182,7 @@ class _BoundMethod:
     name = property(lambda self: self.__name__)
     graph = property(lambda self: GraphView(_graph_of(self.__self__, self.__name__)))
     code = property(lambda self: code_of_graph(_graph_of(self.__self__, self.__name__), Constants()))
+    schema = property(lambda self: schema_of_graph(_graph_of(self.__self__, self.__name__)))
     __signature__ = property(lambda self: inspect.signature(self.__func__.__get__(self.__self__)))
 
 
@@ -243,7 +251,7 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
     """A script of a function or module, which runs as the Python that it is; a class itself.
 
     What it gives has `.graph`, `.code` and `.save`, for which the source is compiled: they raise NotImplementedError, with
-    the line, for what has no graph here (break, return inside a loop, user-defined classes, ...).
+    the line, for what has no graph here (user-defined classes, lists with conditions, ...).
 
     Raises RuntimeError for what torch cannot script either, and OSError where a function's source cannot be read.
     """

@@ -1,7 +1,8 @@
 """Statements as nodes of a graph: assignments of single values, branches and loops with blocks.
 
 What a branch or a loop assigns becomes a result of its node. A return inside a branch takes what follows into the other
-branch, and `break` and `continue` say whether their loop goes on. A return inside a loop raises NotImplementedError.
+branch, and `break` and `continue` say whether their loop goes on. A return inside a loop leaves it with what it gives, and
+returns after it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ __all__ = [
     "FOREVER",
     "GOES_ON",
     "RETURN",
+    "UNINITIALIZED",
     "Statements",
     "always_leaves",
+    "hint_of",
     "leaves_loop",
     "loop_form",
     "stored_names",
@@ -27,6 +30,8 @@ __all__ = [
 
 RETURN = "return"  # the name that what a function gives has among the variables
 GOES_ON = "continue"  # the name of whether the loop goes on
+RETURNED, GIVEN = "%returned", "%given"  # whether a loop was left by a return, and what that gives
+UNINITIALIZED = "%uninitialized"  # a value of the function's type that nothing reads
 FOREVER = 2**63 - 1
 
 
@@ -102,7 +107,7 @@ class Statements:
                 pair[i] = self._uninitialized(kind)
             block.outputs.append(pair[i])
         exits = name in (RETURN, GOES_ON) or self.names.keys() & {GOES_ON}
-        node.outputs.append(Value(kind, "" if exits else name))
+        node.outputs.append(Value(kind, "" if exits else hint_of(name)))
         return node.outputs[-1]
 
     def _uninitialized(self, kind: Type) -> Value:
@@ -147,7 +152,10 @@ class Statements:
         node = Node("prim::Loop", [trips, goes_on, *values], [], place=place)
         block = Block()
         node.blocks.append(block)
-        block.inputs = [Value(INT, count), *(Value(v.type, name) for v, name in zip(values, carried, strict=True))]
+        block.inputs = [
+            Value(INT, count),
+            *(Value(v.type, hint_of(name)) for v, name in zip(values, carried, strict=True)),
+        ]
         before = dict(self.names)
         self.names |= dict(zip(carried, block.inputs[1:], strict=True))
         again: list[Value] = []
@@ -167,7 +175,7 @@ class Statements:
         self.block.nodes.append(node)
         self.names = before
         for name, v in zip(carried, values, strict=True):
-            node.outputs.append(Value(v.type, name))
+            node.outputs.append(Value(v.type, hint_of(name)))
             self.names[name] = node.outputs[-1]
 
     def counted(self, values: Value, place: str = "") -> Value:
@@ -224,7 +232,8 @@ def _is_free(node: Node) -> bool:
         return all(_is_free(inner) for block in node.blocks for inner in block.nodes)
     name = node.kind.removeprefix("aten::")
     drawn = "rand" in name or "normal" in name or "poisson" in name or "bernoulli" in name or "multinomial" in name
-    return node.kind.startswith("aten::") and not node.writes and name not in _STATEFUL and not drawn
+    calls = node.kind.startswith("aten::") and bool(node.outputs)  # one without results is there for what it does
+    return calls and not node.writes and name not in _STATEFUL and not drawn
 
 
 def joined(a: Type, b: Type, name: str) -> Type:
@@ -271,9 +280,14 @@ def tail_form(statements: list[ast.stmt]) -> list[ast.stmt]:
         if isinstance(s, ast.Return):
             return statements[: i + 1]
         if isinstance(s, (ast.For, ast.While)) and _returns(s.body):
-            raise NotImplementedError(
-                f"torch.jit: line {s.lineno}: a return inside a loop has no graph here. The program runs as Python"
-            )
+            after = ast.If(_read(RETURNED), [ast.Return(_read(GIVEN))], tail_form(statements[i + 1 :]))
+            new = [
+                _stored(RETURNED, ast.Constant(False)),
+                _stored(GIVEN, _read(UNINITIALIZED)),
+                _left_by_return(s),
+                after,
+            ]
+            return [*statements[:i], *(ast.fix_missing_locations(ast.copy_location(n, s)) for n in new)]
         if isinstance(s, ast.If) and _returns([s]):
             rest = statements[i + 1 :]
             body = s.body if always_leaves(s.body) else [*s.body, *rest]
@@ -281,6 +295,44 @@ def tail_form(statements: list[ast.stmt]) -> list[ast.stmt]:
             new = ast.copy_location(ast.If(s.test, tail_form(body), tail_form(orelse)), s)
             return [*statements[:i], new]
     return statements
+
+
+def _read(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _stored(name: str, value: ast.expr) -> ast.Assign:
+    return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+def _left_by_return(loop: Any) -> Any:
+    """A loop whose returns are breaks that leave what they give in variables."""
+    body = _with_breaks(loop.body)
+    return ast.While(loop.test, body, []) if isinstance(loop, ast.While) else ast.For(loop.target, loop.iter, body, [])
+
+
+def _with_breaks(statements: list[ast.stmt]) -> list[ast.stmt]:
+    found: list[ast.stmt] = []
+    for s in statements:
+        if isinstance(s, ast.Return):
+            return [
+                *found,
+                _stored(RETURNED, ast.Constant(True)),
+                _stored(GIVEN, s.value or ast.Constant(None)),
+                ast.Break(),
+            ]
+        if not _returns([s]):
+            found.append(s)
+        elif isinstance(s, ast.If):
+            found.append(ast.copy_location(ast.If(s.test, _with_breaks(s.body), _with_breaks(s.orelse)), s))
+        else:
+            found += [ast.copy_location(_left_by_return(s), s), ast.If(_read(RETURNED), [ast.Break()], [])]
+    return found
+
+
+def hint_of(name: str) -> str:
+    """The name that a variable's value shows: none for those of this file."""
+    return "" if name.startswith("%") else name
 
 
 def stored_names(statements: list[ast.stmt]) -> list[str]:

@@ -36,7 +36,7 @@ from .matching import match, types_of_returns
 
 __all__ = ["read_method"]
 
-_CONVERSIONS = {"int": ("Int", INT), "float": ("Float", FLOAT), "bool": ("Bool", BOOL)}
+_CONVERSIONS = {"int": ("Int", INT), "float": ("Float", FLOAT), "bool": ("Bool", BOOL), "str": ("str", STRING)}
 _IMPLICIT = {"number": ("ScalarImplicit", NUMBER), "int": ("IntImplicit", INT), "float": ("FloatImplicit", FLOAT)}
 _NUMBERS = {"inf": float("inf"), "nan": float("nan")}
 
@@ -75,6 +75,8 @@ class _Reader(Statements):
             raise _malformed(statement, "a statement after return")
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             self._assign(statement.targets[0], statement.value)
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:  # of what may be None
+            self._assign(statement.target, statement.value)
         elif isinstance(statement, ast.Expr):
             self._expression(statement.value)
         elif isinstance(statement, ast.Return):
@@ -222,9 +224,10 @@ class _Reader(Statements):
             if not isinstance(at, int) or not -len(container.type.parts) <= at < len(container.type.parts):
                 raise _malformed(source)
             return self.node("prim::TupleIndex", [container, key], container.type.parts[at])
-        if container.type.kind not in ("List", "Dict"):
+        if container.type.kind not in ("List", "Dict", "str"):
             raise _malformed(source, f"a {container.type} has no items")
-        return self.node("aten::__getitem__", [container, key], container.type.parts[-1])
+        part = container.type.parts[-1] if container.type.parts else STRING
+        return self.node("aten::__getitem__", [container, key], part)
 
     def _attribute_(self, source: ast.Attribute) -> Value:
         if _dotted(source).startswith("__torch__."):
@@ -308,6 +311,8 @@ class _Reader(Statements):
             return self._attribute_of(self._expression(source.args[0]), _text(source, 1), source)
         if name in _CONVERSIONS and len(source.args) == 1:
             return self._converted(*_CONVERSIONS[name], self._expression(source.args[0]))
+        if name == "sorted":
+            return self._operator(name, source)
         if name == "annotate" and len(source.args) == 2:
             return self._annotated(source)
         raise _malformed(source, f"{name}() is not known")
@@ -348,6 +353,8 @@ class _Reader(Statements):
             inputs += [self.constant(None, NONE)] * (len(inputs) == 1)
             self.block.nodes.append(Node("prim::RaiseException", inputs, []))
             return self.constant(None, NONE)
+        if name == "abs" and len(inputs) == 1:
+            return self.node("prim::abs", inputs, inputs[0].type)
         if name in ("min", "max") and inputs:
             kind = inputs[0].type
             return self.node(f"prim::{name}", inputs, kind.parts[0] if kind.kind == "List" else kind)
@@ -379,7 +386,7 @@ class _Reader(Statements):
 
     def _plain(self, schema: PlainOperator, inputs: list[Value]) -> Value:
         result = Value(schema.result)
-        gives = [] if schema.name == "_set_item" and inputs[0].type.kind == "Dict" else [result]
+        gives = [] if schema.gives_nothing else [result]
         self.block.nodes.append(Node(f"aten::{schema.name}", inputs, gives, schema=schema))
         return result
 

@@ -28,6 +28,7 @@ _RESERVED = frozenset((
     "uninitialized",
 ))  # fmt: skip
 _CONVERSIONS = {"aten::Int": "int({})", "aten::Float": "float({})", "aten::Bool": "bool({})"}
+_CONVERSIONS |= {"aten::str": "str({})", "aten::sorted": "sorted({})"}
 _CONVERSIONS |= {"aten::ScalarImplicit": "annotate(number, {})", "aten::IntImplicit": "annotate(int, {})"}
 _CONVERSIONS |= {"aten::FloatImplicit": "annotate(float, {})"}
 
@@ -164,7 +165,9 @@ class _Printer:
     def _branches(self, node: Node) -> None:
         names = [self._variable(v) for v in node.outputs]
         self._line(f"if {self._read(node.inputs[0])}:")
-        self._block(node.blocks[0], names, node.blocks[0].outputs)
+        kind = node.outputs[0].type if len(names) == 1 else None
+        typed = [f"{names[0]} : {kind.annotation()}"] if kind is not None and kind.kind == "Optional" else names
+        self._block(node.blocks[0], typed, node.blocks[0].outputs)
         self._line("else:")
         self._block(node.blocks[1], names, node.blocks[1].outputs)
 
@@ -251,7 +254,7 @@ class _Printer:
             return f"({', '.join(inputs)}{',' if len(inputs) == 1 else ''})"
         if kind == "prim::DictConstruct":
             pairs = ", ".join(f"{k}: {v}" for k, v in zip(inputs[::2], inputs[1::2], strict=True))
-            return f"{{{pairs}}}"
+            return f"{{{pairs}}}" if pairs else f"annotate({node.outputs[0].type.annotation()}, {{}})"
         if kind == "prim::GetAttr":
             name = node.attributes["name"]
             return (

@@ -169,6 +169,7 @@ _CONTAINERS: dict[str, Callable] = {
     "prim::device": lambda t: t.device,
     "prim::min": min,
     "prim::max": max,
+    "prim::abs": abs,
     "prim::is_quantized": lambda t: t.is_quantized,
     "prim::requires_grad": lambda t: t.requires_grad,
     "prim::data": lambda t: t.data,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ....core.dispatch.aten.schemas import Parameter
 from ....core.warn import warn
 from ....ops.creation.from_data import tensor
-from .graph import BOOL, FLOAT, INT, NONE, STRING, TENSOR, Type, list_of
+from .graph import BOOL, FLOAT, INT, NONE, NUMBER, STRING, TENSOR, Type, list_of
 from .literals import object_of
 
 __all__ = ["ON_ANYTHING", "TENSOR_OF", "PlainOperator", "plain"]
@@ -37,8 +37,13 @@ class PlainOperator(NamedTuple):
     result: Type
     function: Callable[..., Any]
 
+    @property
+    def gives_nothing(self) -> bool:
+        """Whether the call is a statement: `v.sort()`, `d[k] = 1`."""
+        return self.result == NONE or self.name == "_set_item" and self.parameters[0].type.startswith("Dict")
 
-_NUMBERS = ("bool", "int", "float")
+
+_NUMBERS = ("bool", "int", "float", "Scalar")  # Scalar: what `item()` gives
 _ARITHMETIC: dict[str, Callable] = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "pow": operator.pow}
 _ARITHMETIC |= {"remainder": operator.mod, "floordiv": operator.floordiv}
 _COMPARISONS: dict[str, Callable] = {n: getattr(operator, n) for n in ("lt", "le", "gt", "ge", "eq", "ne")}
@@ -62,7 +67,7 @@ def _set_item(container: Any, key: Any, value: Any) -> Any:
 
 def _arithmetic(name: str, kinds: list[str]) -> Type | None:
     if len(kinds) == 2 and all(k in _NUMBERS for k in kinds) and kinds != ["bool", "bool"]:
-        return FLOAT if "float" in kinds or name == "pow" and "float" in kinds else INT
+        return NUMBER if "Scalar" in kinds else FLOAT if "float" in kinds else INT
     return None
 
 
@@ -99,6 +104,14 @@ def _of_list(name: str, first: Type, part: Type, kinds: list[str]) -> tuple[Type
         return NONE, list.reverse
     if name == "sort":
         return NONE, list.sort
+    if name == "sorted" and part.kind != "Tensor" and len(kinds) == 1:
+        return first, sorted
+    if name == "insert" and kinds[1:2] == ["int"] and len(kinds) == 3:
+        return NONE, list.insert
+    if name == "remove" and len(kinds) == 2:
+        return NONE, list.remove
+    if name in ("index", "count") and part.kind != "Tensor" and len(kinds) == 2:
+        return INT, getattr(list, name)
     if name == "copy":
         return first, list.copy
     if name == "clear":
@@ -124,6 +137,8 @@ def _of_dict(name: str, first: Type, part: Type, kinds: list[str]) -> tuple[Type
         return first, _set_item
     if name == "__contains__":
         return BOOL, operator.contains
+    if name == "pop" and len(kinds) in (2, 3):
+        return part, dict.pop
     if name == "keys":
         return list_of(key), lambda d: list(d)
     if name == "values":
@@ -131,6 +146,14 @@ def _of_dict(name: str, first: Type, part: Type, kinds: list[str]) -> tuple[Type
     if name == "items":
         return list_of(Type("Tuple", (key, part))), lambda d: list(d.items())
     return None
+
+
+_TEXT_METHODS = (
+    (STRING, ("capitalize", "join", "lower", "lstrip", "replace", "rstrip", "strip", "swapcase", "title", "upper")),
+    (list_of(STRING), ("rsplit", "split", "splitlines")),
+    (BOOL, ("endswith", "isalnum", "isalpha", "isdigit", "islower", "isspace", "istitle", "isupper", "startswith")),
+    (INT, ("count", "find", "index", "rfind")),
+)
 
 
 def _of_text(name: str, kinds: list[str]) -> tuple[Type, Callable] | None:
@@ -142,6 +165,11 @@ def _of_text(name: str, kinds: list[str]) -> tuple[Type, Callable] | None:
         return BOOL, _COMPARISONS[name]
     if name == "format":
         return STRING, str.format
+    if name == "__getitem__" and kinds[1:] == ["int"]:
+        return STRING, operator.getitem
+    for result, words in _TEXT_METHODS:
+        if name in words and all(k in ("str", "int", "List") for k in kinds[1:]):
+            return result, getattr(str, name)
     return (BOOL, operator.contains) if name == "__contains__" and kinds[1:] == ["str"] else None
 
 
@@ -155,7 +183,7 @@ def _of_numbers(name: str, types: list[Type]) -> tuple[Type, Callable] | None:
         return FLOAT, operator.truediv
     if name in _COMPARISONS and len(kinds) == 2 and numbers:
         return BOOL, _COMPARISONS[name]
-    if name in _WHOLE and len(kinds) == 2 and numbers and "float" not in kinds:
+    if name in _WHOLE and len(kinds) == 2 and numbers and not {"float", "Scalar"} & {*kinds}:
         return (BOOL if kinds == ["bool", "bool"] else INT), _WHOLE[name]
     if name == "neg" and numbers and len(kinds) == 1:
         return types[0], operator.neg
@@ -177,7 +205,9 @@ def _common(name: str, types: list[Type]) -> tuple[Type, Callable] | None:
         return NONE, lambda message, stacklevel=2: warn(message)
     if name == "list" and [t.kind for t in types] == ["List"]:
         return types[0], list
-    if name == "slice" and types and types[0].kind == "List":
+    if name == "str" and len(types) == 1:
+        return STRING, str
+    if name == "slice" and types and types[0].kind in ("List", "str"):
         return types[0], lambda values, start=None, end=None, step=1: values[start:end:step]
     if name == "__range_length" and len(types) == 3:
         return INT, _range_length
@@ -194,7 +224,7 @@ def plain(name: str, types: list[Type]) -> PlainOperator | None:
     found = found or _shared(types)(name) or _common(name, types)
     if found is None:
         return None
-    defaults = {3: "1"} if name == "slice" else {}
+    defaults = {1: "None", 2: "None", 3: "1"} if name == "slice" else {}
     parameters = tuple(Parameter(chr(ord("a") + i), str(t), defaults.get(i), False) for i, t in enumerate(types))
     return PlainOperator(name, "_".join(t.kind.lower() for t in types[:1]), parameters, *found)
 

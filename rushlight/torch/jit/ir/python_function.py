@@ -1,4 +1,4 @@
-"""A call of an `autograd.Function` inside a program: it runs in the process that traced it, and cannot be saved."""
+"""Calls of Python inside a program, of an `autograd.Function` or of what is marked `@ignore`: they cannot be saved."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from ....core.tensor.tensor import Tensor
 
-__all__ = ["PythonFunction"]
+__all__ = ["IgnoredFunction", "PythonFunction"]
 
 
 class PythonFunction:
@@ -31,3 +31,17 @@ class PythonFunction:
     def shown_arguments(self) -> str:
         """The arguments that are no tensors, as torch shows them."""
         return ", ".join(repr(a) for i, a in enumerate(self._args) if i not in self._tensors)
+
+
+class IgnoredFunction:
+    """A function or method that is marked `@ignore`: called as Python's."""
+
+    def __init__(self, function: Any):
+        self.function = function
+
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
+
+    def shown_arguments(self) -> str:
+        """No argument is fixed."""
+        return ""
