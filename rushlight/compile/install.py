@@ -209,9 +209,8 @@ def _first_combine(how: str, out: Any, where: tuple, values: Any) -> bool:
 
 
 def _native_sums() -> Any:
-    from .lower.eager import sums
-
-    return _eager_code().eager_sums if sums.available() else None
+    of_eager = _eager_code().eager_sums
+    return of_eager if of_eager.available() else None
 
 
 class _FirstSums:

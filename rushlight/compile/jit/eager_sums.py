@@ -9,9 +9,10 @@ import numpy as np
 
 from ..capture.memory import recording
 from ..lower.eager import sums
+from ..lower.eager.sums import available
 from ..lower.llvm.engine import Code
 
-__all__ = ["columns", "rows"]
+__all__ = ["available", "columns", "rows"]
 
 _WORTHWHILE = 4000  # sums of few elements, each 5 to 15 us sooner than by NumPy
 _OF_FEW = 1 << 11  # elements that count for one more
