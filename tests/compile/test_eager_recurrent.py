@@ -116,10 +116,13 @@ def test_nan_and_infinity_spread_as_by_numpy(kind):
 
 
 def test_rows_have_the_same_bits_in_every_batch_and_on_every_number_of_threads():
-    x, h, w_ih, w_hh = _arrays((40, 37, 8), (37, 64), (256, 8), (256, 64))
+    share, state, weight = _arrays((40, 37, 256), (37, 64), (256, 64))
 
     def run(n):
-        return _by(recurrent.run, lambda: layers._lstm(x[:, :n], h[:n], h[:n], w_ih, w_hh))[0]
+        gates, h, c = np.ascontiguousarray(share[:, :n]), state[:n].copy(), state[:n].copy()
+        hs, cs, ts, y = (np.empty((40, n, 64), np.float32) for _ in range(4))
+        assert recurrent.run("lstm", layers.step_spans(40 * n, n, None, False), weight.T, gates, h, c, hs, cs, ts, y)
+        return y
 
     whole = run(37)
     for n in (1, 2, 5, 8, 19):
