@@ -119,7 +119,7 @@ def test_rows_have_the_same_bits_in_every_batch_and_on_every_number_of_threads()
     share, state, weight = _arrays((40, 37, 256), (37, 64), (256, 64))
 
     def run(n):
-        gates, h, c = np.ascontiguousarray(share[:, :n]), state[:n].copy(), state[:n].copy()
+        gates, h, c = share[:, :n].copy(), state[:n].copy(), state[:n].copy()
         hs, cs, ts, y = (np.empty((40, n, 64), np.float32) for _ in range(4))
         assert recurrent.run("lstm", layers.step_spans(40 * n, n, None, False), weight.T, gates, h, c, hs, cs, ts, y)
         return y
