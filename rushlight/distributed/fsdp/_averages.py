@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd.engine import current_pass, will_accumulate
+from ...autograd.pass_hooks import current_pass, will_accumulate
 from ...core.dispatch.mode import no_grad
 from ...core.tensor.dtype import dtype as DType
 from ...core.tensor.tensor import Tensor, wrap

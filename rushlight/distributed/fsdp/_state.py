@@ -10,8 +10,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 from weakref import ref
 
-from ...autograd.engine import when_done
 from ...autograd.function import Function
+from ...autograd.pass_hooks import when_done
 from ...core.dispatch.mode import emit_event, is_grad_enabled, thread
 from ...core.tensor.tensor import Tensor
 from ...nn.modules.module import Module

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.autograd.engine import when_all_done
+from rushlight.autograd.pass_hooks import when_all_done
 from rushlight.core.dispatch.mode import emit_event, no_grad, thread
 from rushlight.core.tensor.node import Leaf
 from rushlight.core.tensor.storage import storage_of
