@@ -43,6 +43,9 @@ class _Running(threading.local):
     def __init__(self) -> None:
         self.after_program: list[Callable[[bool], None]] = []  # called when the hooks of a pass by a program are over
 
+    def call_after_program(self, call: Callable[[bool], None]) -> None:
+        self.after_program.append(call)
+
 
 running = _Running()
 

@@ -12,7 +12,8 @@ __all__ = ["current_pass", "when_all_done", "when_done", "will_accumulate"]
 
 def when_done(call: Callable[[bool], None]) -> None:
     """Let `call(succeeded)` be called when the backward pass that runs in this thread is over. For hooks and Functions."""
-    running.task.over.append(call)
+    task = running.task
+    task.over.append(call)
 
 
 def current_pass() -> Pass | None:
@@ -30,7 +31,7 @@ def when_all_done(call: Callable[[bool], None]) -> None:
     """As `when_done`, of the outermost pass, where a Function's backward runs another one. For hooks."""
     task = running.task
     if task is None:  # a program has made the pass, and its hooks are being called
-        running.after_program.append(call)
+        running.call_after_program(call)
         return
     while task.outer is not None:
         task = task.outer

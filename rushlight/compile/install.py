@@ -49,9 +49,9 @@ _SELECTED_IN_PYTHON = 1 << 15  # elements of one call: 50 ms
 _POOLS = {"maxima": max_pool_2d, "largest": max_pool_values, "means": avg_pool_2d, "even_means": _adaptive_avg_2d}
 _SUMS = {"sum", "sum.dim", "mean", "mean.dim"}
 _RESAMPLED = {"upsampled": upsample_bilinear2d, "spread": upsample_backward}
-_PIXEL = 8  # elements' time
+_PIXEL = 8  # elements that one of an image to be resampled counts for
 _SOFTMAXES = {False: _softmax, True: _log_softmax}  # by whether it is the logarithm
-_STEP = 3000
+_STEP = 3000  # elements that one step of a recurrent layer counts for
 _WINDOWED = 4  # a pool's kernel takes an element as long as others take so many
 
 
@@ -214,7 +214,7 @@ def _native_sums() -> Any:
 
 
 class _FirstSums:
-    """No sums, but counted: what 40 million elements take by NumPy's passes more than by generated code, loading LLVM takes."""
+    """Makes no sums, but counts them: LLVM is loaded in the time that NumPy's passes over 40 million elements take longer."""
 
     @staticmethod
     def rows(a: ndarray, count: int, n: int) -> Any:

@@ -1,7 +1,5 @@
 """Images resampled bilinearly have torch's bits, by NumPy and by native code. The digests are torch 2.13's."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -11,6 +9,8 @@ from rushlight.compile.lower.eager import bilinear as native
 from rushlight.core.jit_switch import jit
 from rushlight.nn import functional as F
 from rushlight.ops.spatial import bilinear
+
+from .digests import UNSIGNED, digest, values
 
 BITS = {  # type, shape, size, scale factor, align_corners: the result, the gradient
     ("float32", (2, 3, 7, 9), (14, 18), None, False): (1189666874561686382, 435976475264101423),
@@ -32,23 +32,6 @@ BITS = {  # type, shape, size, scale factor, align_corners: the result, the grad
     ("float64", (1, 8, 6, 6), (1, 1), None, True): (658727976069758976, 1065172449634549760),
     ("float64", (1, 8, 30, 30), None, 0.3, False): (919218155844020792, 1506147596102596685),
 }
-UNSIGNED = {"float32": np.uint32, "float64": np.uint64}
-
-
-def values(shape, seed):
-    """Numbers between -1 and 1 that follow from the seed by whole numbers alone."""
-    i = np.arange(math.prod(shape), dtype=np.uint64) + np.uint64(seed * 7919)
-    i = (i * np.uint64(2654435761)) % np.uint64(1 << 32)
-    i ^= i >> np.uint64(13)
-    i = (i * np.uint64(1597334677)) % np.uint64(1 << 32)
-    return (i.astype(np.float64) / 2**31 - 1).reshape(shape)
-
-
-def digest(bits):
-    h = 0
-    for b in bits:
-        h = (h * 1000003 + b) % (1 << 61)
-    return h
 
 
 @pytest.fixture(params=["numpy", "native"])

@@ -1,7 +1,6 @@
 """Sums and means of losses have torch's bits, by NumPy's passes and by native code. The numbers are torch 2.13's."""
 
 import ast
-import math
 
 import numpy as np
 import pytest
@@ -12,6 +11,8 @@ from rushlight.compile.lower.eager import sums as native
 from rushlight.core.dispatch.extension_points import native_sums
 from rushlight.nn import functional as F
 from rushlight.ops.reduce.sums import sum_in_order
+
+from .digests import UNSIGNED, digest, values
 
 BITS = {
     "float32 (3,) None": 1015905924,
@@ -89,7 +90,6 @@ BITS = {
     "nll 300": 979551626,
     "nll 5000": 995862035,
 }  # fmt: skip
-UNSIGNED = {"float32": np.uint32, "float64": np.uint64}
 
 
 class ByNativeCode:
@@ -111,22 +111,6 @@ def way(request):
     yield
     native_sums.register(before)
     torch.set_num_threads(threads)
-
-
-def values(shape, seed):
-    """Numbers between -1 and 1 that follow from the seed by whole numbers alone."""
-    i = np.arange(math.prod(shape), dtype=np.uint64) + np.uint64(seed * 7919)
-    i = (i * np.uint64(2654435761)) % np.uint64(1 << 32)
-    i ^= i >> np.uint64(13)
-    i = (i * np.uint64(1597334677)) % np.uint64(1 << 32)
-    return (i.astype(np.float64) / 2**31 - 1).reshape(shape)
-
-
-def digest(bits):
-    h = 0
-    for b in bits:
-        h = (h * 1000003 + b) % (1 << 61)
-    return h
 
 
 @pytest.mark.parametrize("case", [c for c in BITS if not c.startswith("nll")])

@@ -173,7 +173,8 @@ Costs: 2 us a call."""
 
 thread_count: Slot[Callable[[], int]] = Slot()
 """How many threads kernels may use.
-Read by `ops/reduce/sums.py`: in sums of 32,768 elements and more. Filled by `backend/onednn/threads.py`. Costs: 0.2 us a call."""
+Read by `ops/reduce/sums.py`: in sums of 32,768 elements and more. Filled by `backend/onednn/threads.py`.
+Costs: 0.2 us a call; the first one loads oneDNN, 4 ms, where nothing has yet."""
 
 recurrent_steps: Slot[Callable[..., bool]] = Slot()
 """Takes the steps of a recurrent layer, forward or backward: `(cell, spans, weight, *arrays)`. False: nothing was done.

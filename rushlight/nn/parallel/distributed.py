@@ -83,16 +83,17 @@ class _Pass:
 class DistributedDataParallel(Module, Joinable):
     """`module` behind `.module`; after backward every process has the average of all processes' gradients.
 
-    At the start every process takes the parameters and buffers of the first one (init_sync=False: not), and before each forward
-    pass its buffers (forward_sync_buffers=False: not). broadcast_buffers, which is deprecated: False leaves the buffers out
-    of both. Within `no_sync()` gradients accumulate without being averaged; the next
-    backward pass outside averages all that has accumulated.
+    At the start every process takes the parameters and buffers of the first one (init_sync=False: not), and before each
+    forward pass its buffers (forward_sync_buffers=False: not). broadcast_buffers, which is deprecated: False leaves the
+    buffers out of both. Within `no_sync()` gradients accumulate without being averaged; the next backward pass outside
+    averages all that has accumulated.
 
     find_unused_parameters: look, after each forward pass, which parameters its result does not depend on, and do not
     wait for their gradients. static_graph: average when the whole backward pass is over, which may reach a parameter several
-    times (reentrant checkpoints) or never. bucket_cap_mb: how much travels at
-    once; of bucket_cap_mb_list the last number counts. batched_grad_copy changes nothing. process_group: by default the default group. gradient_as_bucket_view: gradients are parts of the flat tensors that
-    travel, which saves memory and copies; the next backward pass writes there again.
+    times (reentrant checkpoints) or never. bucket_cap_mb: how much travels at once; of bucket_cap_mb_list the last
+    number counts. batched_grad_copy: accepted, since copies are made together in any case. process_group: by default the
+    default group. gradient_as_bucket_view: gradients are parts of the flat tensors that travel, which saves memory and
+    copies; the next backward pass writes there again.
 
     device_mesh: a mesh of one dimension, in the place of its group.
 

@@ -299,14 +299,10 @@ def _gru(input, h0, weight_ih, weight_hh, bias_ih=None, bias_hh=None, /, batch_s
     gates = _input_share(input, weight_ih, bias_ih)
     spans = step_spans(len(gates), len(h), batch_sizes, reverse)
     y, hs, ns = (np.empty((len(gates), k), gates.dtype, like=gates) for _ in range(3))
-    if not _take_natively("gru", spans, weight_hh.T, gates, _row(bias_hh, 3 * k, gates.dtype), h, hs, ns, y):
+    if not _take_natively("gru", spans, weight_hh.T, gates, bias_hh, h, hs, ns, y):
         _gru_steps(spans, weight_hh, bias_hh, gates, h, hs, ns, y)
     y = y.reshape(*input.shape[:-1], k)
     return y.astype(d, copy=False), h.astype(d, copy=False), gates, ns, hs
-
-
-def _row(bias, n: int, d):
-    return np.zeros(n, d) if bias is None else bias
 
 
 def _gru_steps(spans, weight_hh, bias_hh, gates, h, hs, ns, y) -> None:

@@ -398,9 +398,8 @@ def _nanmedian(input, /):
 
 
 def _median_rule(g, input, out):
-    chosen = (
-        (input == out) | (input.isnan() & out.isnan())
-    ).contiguous()  # so the gradient is C-contiguous, as torch's
+    same = (input == out) | (input.isnan() & out.isnan())
+    chosen = same.contiguous()  # so the gradient is C-contiguous, as torch's
     return zero_where((g / chosen.sum()).expand(input.shape), ~chosen)
 
 

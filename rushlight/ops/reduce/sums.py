@@ -46,7 +46,7 @@ def sum_in_order(a, axis, keepdims=False):
     shape, ndim = a.shape, a.ndim
     first, stop = (0, ndim) if axis is None else (axis, axis + 1) if type(axis) is int else _block(axis)
     if stop < 0:
-        return _of_apart(a, axis, keepdims, lanes)
+        return _over_several(a, axis, keepdims, lanes)
     m = math.prod(shape[first:stop])
     kept = (*shape[:first], *(1,) * (stop - first if keepdims else 0), *shape[stop:])
     n = math.prod(shape[stop:])
@@ -59,7 +59,7 @@ def sum_in_order(a, axis, keepdims=False):
     return r.reshape(kept)
 
 
-def _of_apart(a, axes, keepdims, lanes):
+def _over_several(a, axes, keepdims, lanes):
     """The sum over axes that do not follow one another: over the last ones that do, and then over the others, one sum after
     another. Axes of size 1 do not count.
     """
@@ -73,7 +73,7 @@ def _of_apart(a, axes, keepdims, lanes):
         elif n > 1:
             groups.append([i in reduced, n])
     sizes = [n for _, n in groups]
-    inner = max(i for i, group in enumerate(groups) if group[0]) if any(group[0] for group in groups) else -1
+    inner = max((i for i, group in enumerate(groups) if group[0]), default=-1)
     if all(group[0] for group in groups):
         r = _whole(a, lanes)
     elif inner < 0:
@@ -170,10 +170,9 @@ def _columns(a, lanes):
     native, (b, m, n) = native_sums.value, a.shape
     if native is not None and m > 1 and (r := native.columns(a, b, m, n, True)) is not None:
         return r
-    n = a.shape[2]
     step = lanes * SIDE_BY_SIDE if n >= lanes else SIDE_BY_SIDE
     in_blocks = n - n % step
-    if in_blocks == n or a.shape[1] <= SIDE_BY_SIDE:
+    if in_blocks == n or m <= SIDE_BY_SIDE:
         return _in_levels(a) + a.dtype.type(0)
     rest = _every_fourth(a[:, :, in_blocks:])
     r = np.concatenate((_in_levels(a[:, :, :in_blocks]), rest), 1) if in_blocks else rest

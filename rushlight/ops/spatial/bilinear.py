@@ -17,10 +17,8 @@ from ..pointwise.building_blocks import F32
 
 __all__ = ["ORDERS", "Taps", "taps", "upsampled", "vector_channels"]
 
-ORDERS = (
-    (1, 0, 2, 3),
-    (2, 3, 1, 0),
-)  # of the upper left, upper right, lower left, lower right; the second one in vectors
+# Of the upper left, upper right, lower left, lower right; the second one in vectors.
+ORDERS = (1, 0, 2, 3), (2, 3, 1, 0)
 _VECTOR_BYTES = 32
 
 

@@ -53,22 +53,19 @@ def run(cell: str, spans: Sequence[tuple[int, int]], weight: np.ndarray, *arrays
     dtype = weight.dtype
     if not spans or dtype not in _TYPES or not weight.size or not available():
         return False
+    if any(a is not None and (a.dtype is not dtype or not a.flags.c_contiguous or not a.size) for a in arrays):
+        return False
     is_turned, most = not weight.flags.c_contiguous, max(b - a for a, b in spans)
     is_packed, sizes = len(spans) * most >= _PACKED_FOR, weight.shape
     if is_packed:
         weight = products.packed(weight)
     elif is_turned and not weight.flags.f_contiguous:
         return False
-    if cell == "gru":  # the state's share of a step is not added to the input's, whose last third it is multiplied for
-        arrays = *arrays, np.empty((most, sizes[1]), dtype)
-    places = []
-    for a in arrays:
-        if a is None:
-            places.append(0)
-            continue
-        if a.dtype is not dtype or not a.flags.c_contiguous or not a.size:
-            return False
-        places.append(address(a))
+    if cell == "gru":  # the state's share of a step is no part of the input's: its last third is a factor's
+        gates, bias, *others = arrays
+        bias = np.zeros(sizes[1], dtype) if bias is None else bias
+        arrays = gates, bias, *others, np.empty((most, sizes[1]), dtype)
+    places = [0 if a is None else address(a) for a in arrays]
     rows, units = np.array(spans, np.int64), -(-most // _UNIT)
     kind = _PACKED if is_packed else is_turned
     table = _Table(len(spans), *sizes, kind, address(weight), address(rows), blas.function(dtype), *places)
@@ -301,7 +298,7 @@ def _lstm_backward(s: _Steps) -> None:
 
 
 def _gru(s: _Steps) -> None:
-    """weight (k, 3 k); gates (rows, 3 k) with the input's share; bias (3 k); h (n, k); hs, ns, y (rows, k); share (n, 3 k)."""
+    """weight (k, 3 k); gates (rows, 3 k) with the input's share; bias (3 k) or None; h (n, k); hs, ns, y (rows, k)."""
     b, k = s.b, s.rows
     gates, bias, h, hs, ns, y, share = s.arrays(7)
     h, share = s.of_state(h, k), s.of_state(share, s.columns)
