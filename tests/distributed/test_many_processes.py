@@ -74,10 +74,10 @@ def until_a_death(rank, folder, victim):
     os.environ["RANK"] = str(rank)
     dist.init_process_group("gloo")
     x = torch.ones(2)
-    dist.all_reduce(x)
-    if rank == victim:
-        os.kill(os.getpid(), signal.SIGKILL)
-    try:
+    try:  # the first call, too: the victim may have left it and be dead before the others have announced theirs
+        dist.all_reduce(x)
+        if rank == victim:
+            os.kill(os.getpid(), signal.SIGKILL)
         while True:
             dist.all_reduce(x)
     except dist.DistBackendError as error:
