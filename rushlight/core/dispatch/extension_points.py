@@ -176,6 +176,11 @@ thread_count: Slot[Callable[[], int]] = Slot()
 Read by `ops/reduce/sums.py`: in sums of 32,768 elements and more. Filled by `backend/onednn/threads.py`.
 Costs: 0.2 us a call; the first one loads oneDNN, 4 ms, where nothing has yet."""
 
+copy_elements: Slot[Callable[[np.ndarray, np.ndarray], bool]] = Slot()
+"""Writes the elements of the second array into the first one, of the same type and shape. False: nothing was done.
+Read by `core/tensor/casting.py`: in copies of 16,384 elements and more. Filled by `compile/install.py`: from the start with a
+function that counts, then, and when the first program is made, with generated code. Costs: 8 us a call."""
+
 recurrent_steps: Slot[Callable[..., bool]] = Slot()
 """Takes the steps of a recurrent layer, forward or backward: `(cell, spans, weight, *arrays)`. False: nothing was done.
 Read by `ops/recurrent/layers.py`: once a layer. Filled by `compile/install.py`: from the start with a function that counts, then

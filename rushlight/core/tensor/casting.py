@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..device.buffer import Buffer
+from ..dispatch.extension_points import copy_elements
 from ..dispatch.mode import thread
 from ..warn import warn_once
 
 if TYPE_CHECKING:
     from ..types import Array
 
+LARGE = 16384  # elements of a copy that generated code may make
 _I32, _I64, _F16 = (np.dtype(t) for t in (np.int32, np.int64, np.float16))
 with np.errstate(invalid="ignore"):
     _AS_X86 = int(np.array([3e9], np.float32).astype(_I32)[0]) == -(2**31)  # whether NumPy's cast is that of x86-64
@@ -81,10 +83,13 @@ def cast(a: np.ndarray, new: np.dtype) -> np.ndarray:
 
 def cast_like(a: np.ndarray, new: np.dtype) -> np.ndarray:
     """A copy of `a` in the type `new`, in the memory of `dense_like`."""
-    if 0 not in a.strides:
+    if 0 not in a.strides and (a.size < LARGE or a.dtype is not new):
         return keep_strides(castable(a, new).astype(new), a)
     out = dense_like(a, new)
-    np.copyto(out, castable(a, new), "unsafe")
+    if a.dtype is new:
+        copy_into(out, a)
+    else:
+        np.copyto(out, castable(a, new), "unsafe")
     return out
 
 
@@ -104,11 +109,22 @@ def copy_with_gaps(a: np.ndarray) -> np.ndarray:
 def copy_into(out: np.ndarray, a: Any) -> None:
     """Overwrite `out` with the elements of `a`, an array that can be broadcast to it; without NumPy's warnings."""
     if a.dtype is out.dtype:
-        np.copyto(out, a)
+        copy = copy_elements.value if out.size >= LARGE and type(out) is type(a) is np.ndarray else None
+        if copy is None or a.shape != out.shape or np.may_share_memory(out, a) or not copy(out, a):
+            np.copyto(out, a)
     elif isinstance(out, Buffer):
         out.backend.apply(copy_into, (out, a), {})
     else:
         thread.state.run(_copy_cast, out, a)
+
+
+def copy_in_rows(a: np.ndarray) -> np.ndarray:
+    """A copy of the elements in the order of their indices: C-contiguous."""
+    if a.size < LARGE or type(a) is not np.ndarray:
+        return np.array(a, order="C", like=a)
+    out = np.empty(a.shape, a.dtype)
+    copy_into(out, a)
+    return out
 
 
 def add_into(out: np.ndarray, a: Any) -> None:

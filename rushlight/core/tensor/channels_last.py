@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .casting import copy_in_rows
 from .strides import new_strides
 
 CHANNELS_LAST = {
@@ -34,7 +35,10 @@ def is_channels_last(a: np.ndarray) -> bool:
 
 def dense_rows(a: np.ndarray) -> np.ndarray:
     """The elements in the order of the indices, with the strides of their shape also along dimensions of one element."""
-    rows = np.asarray(a, order="C", like=a)
+    if type(a) is not np.ndarray:
+        rows = np.asarray(a, order="C", like=a)
+    else:
+        rows = a if a.flags.c_contiguous else copy_in_rows(a)
     if not a.size:
         return new_strides(rows)
     return rows.reshape(-1).reshape(a.shape) if 1 in a.shape else rows

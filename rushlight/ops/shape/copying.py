@@ -20,7 +20,7 @@ from ...core.dispatch.op import MEMORY_BOUND, composite, primitive
 from ...core.dispatch.overlap import is_read_again, store, write_in_order
 from ...core.dispatch.scalars import NUMBERS, exact, fits_floats, type_name
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.casting import cast_like, castable, copy_into, keep_strides
+from ...core.tensor.casting import LARGE, cast_like, castable, copy_in_rows, copy_into, keep_strides
 from ...core.tensor.channels_last import CHANNELS_LAST, is_channels_last
 from ...core.tensor.node import Node, show_as, shown_as
 from ...core.tensor.placeholder import NoArray, flags_of
@@ -37,8 +37,10 @@ from ..pointwise.fused_loops import FusedLoop
 @primitive(name="clone", public=False)
 def _clone(input, /, order="K"):
     if order == "C":
-        return np.array(input, order="C", like=input)
-    return keep_strides(input.copy(order="K"), input) if 0 not in input.strides else cast_like(input, input.dtype)
+        return copy_in_rows(input)
+    if input.size >= LARGE or 0 in input.strides:
+        return cast_like(input, input.dtype)
+    return keep_strides(input.copy(order="K"), input)
 
 
 @_clone.vjp
@@ -274,7 +276,7 @@ def copy_(self, src, non_blocking=False):
     if isinstance(src, Tensor) and type(self._array) is type(src._array) is np.ndarray:
         state = accept_inplace(self, src)
         if state is not None:
-            state.run(np.copyto, self._array, src._array)
+            copy_into(self._array, src._array)
             return self
     if isinstance(src, NUMBERS):
         src = constant(np.asarray(src))

@@ -10,6 +10,7 @@ from ...core.device.backend import on_device_of
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.mode import emit_event, may_branch_on_data, thread
 from ...core.dispatch.op import composite, primitive
+from ...core.tensor.casting import copy_in_rows
 from ...core.tensor.channels_last import dense_rows, in_channels_last, is_channels_last
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import shape_from, wrap_dim, wrap_dims
@@ -156,7 +157,7 @@ def _repeated(counts, /, n, output_size):
 @primitive(name="flip", public=False)
 def _flip(input, /, dims):
     axes = wrap_dims(dims, input.ndim)
-    return in_order_of(np.flip(input, axes).copy(), input) if input.ndim else input.copy()
+    return in_order_of(copy_in_rows(np.flip(input, axes)), input) if input.ndim else input.copy()
 
 
 @_flip.vjp
@@ -269,7 +270,7 @@ def _rot90(input, /, k, dims):
     k %= 4
     if k == 0:
         return input.copy()
-    turned = in_order_of(np.flip(input, dims if k == 2 else dims[1] if k == 1 else dims[0]).copy(), input)
+    turned = in_order_of(copy_in_rows(np.flip(input, dims if k == 2 else dims[1] if k == 1 else dims[0])), input)
     return turned if k == 2 else turned.swapaxes(*dims)  # a copy, then a view, as in torch
 
 

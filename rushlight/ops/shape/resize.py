@@ -12,7 +12,7 @@ import numpy as np
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import exact, type_name
-from ...core.tensor.casting import cast_like
+from ...core.tensor.casting import cast_like, copy_in_rows
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import zeros_of
 from ..pointwise.checks import not_implemented
@@ -290,7 +290,7 @@ def pixel_shuffle(input, /, upscale_factor):
             f"input.size(-3)={c} is not divisible by {r * r}"
         )
     x = input.reshape(prod(lead), c // (r * r), r, r, h, w).transpose(0, 1, 4, 2, 5, 3)
-    return np.array(x, order="C", like=x).reshape(*lead, c // (r * r), h * r, w * r)
+    return copy_in_rows(x).reshape(*lead, c // (r * r), h * r, w * r)
 
 
 @pixel_shuffle.vjp
@@ -329,7 +329,7 @@ def pixel_unshuffle(input, /, downscale_factor):
     if not input.size:
         return input.copy()
     x = input.reshape(prod(lead), c, h // r, r, w // r, r).transpose(0, 1, 3, 5, 2, 4)
-    return np.array(x, order="C", like=x).reshape(*lead, c * r * r, h // r, w // r)
+    return copy_in_rows(x).reshape(*lead, c * r * r, h // r, w // r)
 
 
 @pixel_unshuffle.vjp
@@ -356,7 +356,7 @@ def channel_shuffle(input, /, groups):
     if c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
     x = input.reshape(n, groups, c // groups, prod(sides)).swapaxes(1, 2)
-    return np.array(x, order="C", like=x).reshape(input.shape)
+    return copy_in_rows(x).reshape(input.shape)
 
 
 @channel_shuffle.vjp
