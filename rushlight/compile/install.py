@@ -219,8 +219,7 @@ def _first_copy(out: ndarray, a: ndarray) -> bool:
     if _copied_left >= 0 or not jit.on:
         return False
     install_native()
-    copy = extension_points.copy_elements.value
-    return copy is not None and copy(out, a)
+    return _eager_code().copies.available() and _eager_code().copies.copy(out, a)
 
 
 def _native_sums() -> Any:

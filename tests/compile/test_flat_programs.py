@@ -11,6 +11,7 @@ from rushlight.compile import install
 from rushlight.compile.jit import eager, flat
 from rushlight.compile.jit.cache import Refused
 from rushlight.compile.lower.llvm import engine
+from rushlight.core import determinism
 from rushlight.core.dispatch.op import FUNCTION_ROW, JIT_CANDIDATES, LARGE_ROW, NEVER, RECORDS
 from rushlight.core.jit_switch import jit
 
@@ -177,11 +178,72 @@ def test_gradients_flow_through_programs():
     torch.testing.assert_close(rows[0], rows[-1])
 
 
-def test_what_is_not_contiguous_is_left_to_the_kernel():
-    x = torch.randn(512, 600).t()
+LAYOUTS = {
+    "channels last": lambda x: x.contiguous(memory_format=torch.channels_last),
+    "one image": lambda x: x.reshape(1, 8, 96, 512).contiguous(memory_format=torch.channels_last),
+    "transposed": lambda x: x.transpose(0, 2),
+    "with gaps": lambda x: torch.cat([x, x], 3)[..., 1:97],
+    "in steps": lambda x: torch.cat([x, x], 3)[..., ::2],
+    "expanded": lambda x: x[:, :1].expand(8, 8, 64, 96),
+    "turned and with gaps": lambda x: torch.cat([x, x], 3)[..., 1:97].permute(3, 1, 0, 2),
+    "as it is": lambda x: x,
+}
+MAPS = {
+    "exp": lambda x, y: x.exp(),
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: y - x,
+    "gt": lambda x, y: x > y,
+    "where": lambda x, y: torch.where(x > 0, x, y),
+    "relu": lambda x, y: x.relu(),
+    "relu_": lambda x, y: x.clone().relu_(),
+    "hardswish_": lambda x, y: torch.nn.functional.hardswish(x.clone(), inplace=True),
+    "gelu": lambda x, y: torch.nn.functional.gelu(x),
+    "silu": lambda x, y: torch.nn.functional.silu(x),
+    "leaky_relu": lambda x, y: torch.nn.functional.leaky_relu(x, 0.2),
+    "clamp": lambda x, y: x.clamp(-0.5, 0.7),
+    "addcmul": lambda x, y: torch.addcmul(x, y, y, value=2),
+    "lerp": lambda x, y: x.lerp(y, 0.3),
+    "bias": lambda x, y: x + y[0, :, :1, :1] if y.shape[1] == x.shape[1] else x + y[0, 0, 0, 0],
+    "power": lambda x, y: x.abs() ** 1.5,
+    "tril": lambda x, y: x.tril(),
+    "cumsum": lambda x, y: x.cumsum(1),
+    "softmax": lambda x, y: x.softmax(1),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", MAPS)
+def test_arrays_in_any_order_of_memory(name, layout, monkeypatch):
+    """The kernels' results, in their memory order, of arrays that lie alike, of others mixed, and of operators that are no maps."""
+    x = torch.randn(8, 8, 64, 96)
+    moved = LAYOUTS[layout](x)
+    alike = LAYOUTS[layout](torch.randn(8, 8, 64, 96))
+    for y in (alike, alike.contiguous(), torch.randn(moved.shape[::-1]).permute(3, 2, 1, 0)):
+        given = moved.clone(), y.clone()
+        found = [MAPS[name](moved, y) for _ in range(3)]
+        assert torch.equal(moved, given[0]) and torch.equal(y, given[1])
+        monkeypatch.setattr(determinism.mode, "on", True)  # where nothing is replaced
+        expected = MAPS[name](moved, y)
+        monkeypatch.setattr(determinism.mode, "on", False)
+        for result in found:
+            assert [s for s, n in zip(result.stride(), result.shape, strict=True) if n > 1] == [
+                s for s, n in zip(expected.stride(), result.shape, strict=True) if n > 1
+            ]
+            torch.testing.assert_close(result, expected, rtol=2e-5, atol=2e-6)
+
+
+def test_what_lies_alike_in_another_order_needs_no_program_of_its_own():
+    x = torch.randn(512, 600)
     for _ in range(3):
-        result = x.exp()
-    assert not flat._state.programs and result.stride() == x.stride()
+        x.exp()
+    assert len(flat._state.programs) == 1
+    ((program),) = flat._state.programs.values()
+    before = program.uses
+    result = x.t().exp()
+    assert len(flat._state.programs) == 1 and program.uses == before + 1 and result.stride() == x.t().stride()
+    turned = x.t()
+    address = turned.data_ptr()
+    assert turned.exp_().data_ptr() == address
 
 
 def test_threads_share_the_pieces():

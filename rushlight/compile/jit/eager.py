@@ -8,24 +8,26 @@ made. Decision 24.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...core.determinism import mode
-from ...core.dispatch.mode import thread
+from ...core.dispatch.mode import take_target, thread
 from ...core.dispatch.op import Op
+from ...core.tensor.casting import broadcast_strides, copy_in_rows, innermost_first
 from ...ops.pointwise.building_blocks import MANY
 from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Value
-from ..lower.eager import bilinear, recurrent, rows, selection
+from ..lower.eager import bilinear, copies, recurrent, rows, selection
 from ..passes.replicated import is_rounded_alike
 from ..runtime.native import Native
 from . import eager_sums, flat
 from .cache import Entry, Refused, Route
 
-__all__ = ["bilinear", "eager_sums", "recurrent", "rows", "run", "selection"]
+__all__ = ["bilinear", "copies", "eager_sums", "recurrent", "rows", "run", "selection"]
 
 _LAYERS = tuple(f"rushlight.ops.{folder}." for folder in ("nn", "spatial"))
 _AT_LEAST = 1 << 15  # elements that a call counts for
@@ -37,8 +39,15 @@ _state = _route.state
 
 def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
     """What an operator's kernel gives for these arguments: by a program, once they have come often enough."""
-    if mode.on or (len(record.signature.arrays) == 1 and not arguments[0].flags.c_contiguous):  # it would be copied
+    if mode.on:
         return record.kernel(*arguments, **keywords)
+    for a in arguments:
+        if type(a) is np.ndarray and not a.flags.c_contiguous:
+            return _in_order_of_memory(record, arguments, keywords)
+    return _run(record, arguments, keywords, partial(record.kernel, *arguments, **keywords))
+
+
+def _run(record: Op, arguments: tuple, keywords: dict[str, Any], compute: Callable[[], Any]) -> Any:
     key = None
     try:
         outline = flat.outline(record, arguments, keywords)
@@ -47,10 +56,10 @@ def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
             key = record.name, *map(_outline, arguments), *map(_outline, keywords.values())
             program = _state.programs.get(key)
     except TypeError:  # a list among the arguments
-        return record.kernel(*arguments, **keywords)
+        return compute()
     if program is not None and (program.is_exact or not _is_shared(record)):
         return program(arguments)
-    results = record.kernel(*arguments, **keywords)
+    results = compute()
     if program is not None:
         return results
     if outline is not None and flat.consider(record, outline, arguments, keywords, results):
@@ -60,6 +69,54 @@ def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
     if _route.is_due(key, max(_elements(arguments), _AT_LEAST), record.jit_warmup):
         _route.make(key, lambda: _Program(record, arguments, keywords, results), lambda: record.name)
     return results
+
+
+def _in_order_of_memory(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
+    """A call with arrays that are not C-contiguous: transposed as torch lays out the result, they are, or few are copied.
+
+    That is for operators of each element by itself only: `flat` knows, and the kinds of records that are rows of a table.
+    """
+    kernel = partial(record.kernel, *arguments, **keywords)
+    arrays = [a for a in arguments if type(a) is np.ndarray]
+    try:
+        shape = arrays[0].shape if len(arrays) == 1 else np.broadcast_shapes(*[a.shape for a in arrays])
+    except ValueError:  # the kernel says it better
+        return kernel()
+    order = innermost_first(shape, [broadcast_strides(a, shape) for a in arrays])[::-1]
+    back = np.argsort(order)
+    moved = tuple([_transposed(a, order) if type(a) is np.ndarray and a.ndim else a for a in arguments])
+
+    def compute() -> Any:
+        result = kernel()
+        return result.transpose(order) if type(result) is np.ndarray and result.shape == shape else result
+
+    try:
+        outline = flat.outline(record, moved, keywords, any_order=True)
+        program = None if outline is None else flat.find(outline)
+    except TypeError:  # a list among the arguments
+        return kernel()
+    if outline is None or not flat.may_serve(outline):
+        if record.kind == "general":
+            return kernel() if len(record.signature.arrays) == 1 else _run(record, arguments, keywords, kernel)
+        if not all(a.flags.c_contiguous for a in moved if type(a) is np.ndarray):
+            return kernel()
+        result = _run(record, moved, keywords, compute)
+        return result.transpose(back) if type(result) is np.ndarray and result.ndim == len(order) else result
+    if program is None or not (program.is_exact or not _is_shared(record)):
+        results = compute()
+        if program is None:
+            flat.consider(record, outline, moved, keywords, results)
+        return results.transpose(back) if type(results) is np.ndarray and results.ndim == len(order) else results
+    own = [a if type(a) is not np.ndarray or a.flags.c_contiguous else copy_in_rows(a) for a in moved]
+    if take_target(arguments[0]) and own[0] is moved[0]:
+        thread.state.target = own[0]
+    result = program(own)
+    return arguments[0] if result is moved[0] else result.transpose(back)
+
+
+def _transposed(a: np.ndarray, order: list[int]) -> np.ndarray:
+    """The array as one of so many axes, in this order."""
+    return (a if a.ndim == len(order) else a.reshape((1,) * (len(order) - a.ndim) + a.shape)).transpose(order)
 
 
 def _is_shared(record: Op) -> bool:

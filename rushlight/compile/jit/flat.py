@@ -35,8 +35,10 @@ _route: Route[_Program] = Route("flat")
 _state = _route.state
 
 
-def outline(record: Op, arguments: Sequence[Any], keywords: dict[str, Any]) -> tuple[Hashable, ...] | None:
-    """What a program is made for; None where the arrays are not C-contiguous and alike."""
+def outline(
+    record: Op, arguments: Sequence[Any], keywords: dict[str, Any], any_order: bool = False
+) -> tuple[Hashable, ...] | None:
+    """What a program is made for; None where the arrays are not alike, or not C-contiguous. any_order: they may be copied."""
     is_row = record.kind != "general"
     shape = None
     key: list[Hashable] = [record.name]
@@ -48,7 +50,7 @@ def outline(record: Op, arguments: Sequence[Any], keywords: dict[str, Any]) -> t
                 shape = a.shape
                 if not is_row:
                     key.append(len(shape))
-            if a.shape != shape or not a.flags.c_contiguous:
+            if a.shape != shape or not (any_order or a.flags.c_contiguous):
                 return None
             key.append(a.dtype)
         elif is_row and (type(a) is float or type(a) is int):

@@ -18,6 +18,7 @@ import numpy as np
 from ...core.determinism import mode
 from ...core.jit_switch import jit
 from ...core.locks import made_once
+from ...core.tensor.casting import innermost_first
 from ...ops.pointwise.fused_loops import FUSED_LOOPS, FusedLoop
 from .cache import Route
 
@@ -62,7 +63,7 @@ def fill(
         return None
     for a in arrays:  # `all` of a generator takes 0.3 us more
         if not _fits(a, first):
-            return None
+            return _fill_transposed(name, arrays, numbers, out)
     place = None
     if out is not None:
         if not out.flags.writeable or not _fits(out, first):
@@ -82,6 +83,30 @@ def fill(
             return None
     result = np.empty(first.shape, first.dtype) if out is None else out
     return result if loop.run(arrays if place is not None else (*arrays, result), numbers) else None
+
+
+def _fill_transposed(
+    name: str, arrays: Sequence[np.ndarray], numbers: Sequence[Any], out: np.ndarray | None
+) -> np.ndarray | None:
+    """`fill` for arrays whose axes are C-contiguous in another order, the same in all of them."""
+    first = arrays[0]
+    if type(first) is not np.ndarray or first.flags.c_contiguous or 0 in first.strides:
+        return None
+    for a in arrays if out is None else (*arrays, out):
+        if (
+            type(a) is not np.ndarray
+            or a.shape != first.shape
+            or a.strides != first.strides
+            or a.dtype is not first.dtype
+        ):
+            return None
+    order = innermost_first(first.shape, [first.strides])[::-1]
+    if not first.transpose(order).flags.c_contiguous:
+        return None
+    moved = {id(a): a.transpose(order) for a in arrays}
+    to = None if out is None else moved.get(id(out), out.transpose(order))
+    result = fill(name, [moved[id(a)] for a in arrays], numbers, to)
+    return None if result is None else result.transpose(np.argsort(order)) if out is None else out
 
 
 def _fits(a: Any, first: np.ndarray) -> bool:

@@ -69,7 +69,7 @@ def inplace_of(op, *metadata):
     return f
 
 
-@primitive(public=False, name="cut", node="HardtanhBackwardBackward0")
+@primitive(public=False, name="cut", node="HardtanhBackwardBackward0", jit_min_elements=SOME)
 def cut(grad, input, mask, /, by_mask=False):
     """`grad` with zeros where `mask` is true, as a function of `input` that is flat; in the memory order of grad or mask."""
     r = zero_where.record.kernel(grad, mask)

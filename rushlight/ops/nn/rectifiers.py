@@ -199,7 +199,7 @@ def relu6(input, inplace=False):
     return hardtanh_(input, 0.0, 6.0) if inplace else _hardtanh(input, 0.0, 6.0)
 
 
-@primitive(public=False, name="leaky_relu")
+@primitive(public=False, name="leaky_relu", jit_min_elements=SOME)
 def _leaky_relu(input, /, negative_slope):
     floats_only(input, "leaky_relu_cpu")
     return _leaky(input, negative_slope)
@@ -218,7 +218,7 @@ def _(g, input, negative_slope):
     return _sloped(g, input, negative_slope)
 
 
-@primitive(public=False, name="leaky_relu_backward")
+@primitive(public=False, name="leaky_relu_backward", jit_min_elements=SOME)
 def _sloped(grad, input, /, slope):
     """grad where input > 0, slope * grad elsewhere."""
     r = _slope_of(grad, input, slope)

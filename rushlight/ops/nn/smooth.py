@@ -54,7 +54,7 @@ def _gelu_of(x, approximate):
     return x * _normal_cdf(x)
 
 
-@primitive(public=False, name="gelu")
+@primitive(public=False, name="gelu", jit_min_elements=SOME)
 def _gelu(input, /, approximate):
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
@@ -77,7 +77,7 @@ def _gelu_slope(g, x, approximate):
     return g * (_normal_cdf(x) + x * density)
 
 
-@primitive(public=False, name="gelu_backward")
+@primitive(public=False, name="gelu_backward", jit_min_elements=SOME)
 def _gelu_backward(grad, input, /, approximate):
     return in_order_of(_gelu_slope(grad, input, approximate), grad, input)
 
@@ -121,7 +121,7 @@ def gelu(input, *, approximate="none", out=None):
     return result if out is None else write_out("gelu", (input,), result, out)
 
 
-@primitive(public=False, name="silu")
+@primitive(public=False, name="silu", jit_min_elements=SOME)
 def _silu(input, /):
     floats_only(input, "silu_cpu")
     return _silu_of(input)

@@ -14,7 +14,7 @@ from ...core.dispatch.mode import enable_grad, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import watch_view
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.casting import copy_in_rows
+from ...core.tensor.casting import LARGE, copy_in_rows
 from ...core.tensor.channels_last import CHANNELS_LAST
 from ...core.tensor.dtype import shown_type
 from ...core.tensor.layout import contiguous_format
@@ -67,7 +67,13 @@ def _(g, input_shape):
 @primitive(name="_unsafe_view", public=False)
 def _unsafe_view(input, /, *shape):
     """The elements, copied where they must be, in another shape: memory of its own."""
-    return copy_in_rows(input).reshape(infer_size(shape_from(shape), input.size))
+    wanted = infer_size(shape_from(shape), input.size)
+    if input.size >= LARGE and type(input) is np.ndarray:
+        try:
+            return input.reshape(wanted, copy=False).copy(order="K")
+        except ValueError:
+            return copy_in_rows(input).reshape(wanted)
+    return input.reshape(wanted).copy(order="K")
 
 
 @_unsafe_view.vjp
