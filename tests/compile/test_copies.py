@@ -22,7 +22,7 @@ def some_array(chance):
     kind = np.dtype(chance.choice(TYPES))
     memory = np.random.RandomState(chance.randrange(1 << 30)).bytes(int(np.prod(shape)) * kind.itemsize)
     a = np.frombuffer(memory, np.uint8).reshape(*shape, kind.itemsize)
-    a = (a & 1 if kind == bool else a).copy().view(kind)[..., 0].transpose(chance.sample(range(dims), dims))
+    a = (a & 1 if kind.kind == "b" else a).copy().view(kind)[..., 0].transpose(chance.sample(range(dims), dims))
     for axis in range(dims):
         what = chance.random()
         if what < 0.15:
