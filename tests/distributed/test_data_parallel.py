@@ -81,6 +81,19 @@ def accumulated(rank, size):
     return model.module[0].weight.grad.numpy(), gradients[-1]
 
 
+def hooks_by_name(rank, size):
+    """{name of a hook: the gradient of a step}"""
+    from rushlight.distributed.algorithms import ddp_comm_hooks
+
+    found = {}
+    for kind in ddp_comm_hooks.DDPCommHookType:
+        model = DistributedDataParallel(nn.Linear(2, 1))
+        ddp_comm_hooks.register_ddp_comm_hook(kind, model)
+        model(torch.full((1, 2), 1.0 + 2 * rank)).sum().backward()
+        found[kind.name] = model.module.weight.grad.tolist()
+    return found
+
+
 class Large(nn.Module):
     """Parameters above ALONE_BYTES: gradients of one memory, of other strides, of a number, of a half that nothing uses."""
 
@@ -328,6 +341,7 @@ def results(tmp_path_factory):
             trained,
             compiled,
             accumulated,
+            hooks_by_name,
             large,
             large_accumulated,
             buffers,
@@ -501,3 +515,10 @@ def test_large_gradients_are_averaged_where_they_are(results):
 def test_large_gradients_accumulate(results):
     # both passes of both processes: 2 rows of 1 and 2, of 2 and 3
     assert [result["large_accumulated"] for result in results] == [([8.0], 2)] * 2
+
+
+def test_hooks_by_name(results):
+    for rank, result in enumerate(results):
+        found = result["hooks_by_name"]
+        assert found.pop("NOOP") == [[1.0 + 2 * rank] * 2]
+        assert len(found) == 7 and all(gradient == [[2.0] * 2] for gradient in found.values())
