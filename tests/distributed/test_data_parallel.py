@@ -2,6 +2,8 @@
 
 import pickle
 import warnings
+from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -77,6 +79,77 @@ def accumulated(rank, size):
     x, y = batch(2)
     nn.functional.mse_loss(model(x[rank::size]), y[rank::size]).backward()
     return model.module[0].weight.grad.numpy(), gradients[-1]
+
+
+def hooks_by_name(rank, size):
+    """{name of a hook: the gradient of a step}"""
+    from rushlight.distributed.algorithms import ddp_comm_hooks
+
+    found = {}
+    for kind in ddp_comm_hooks.DDPCommHookType:
+        model = DistributedDataParallel(nn.Linear(2, 1))
+        ddp_comm_hooks.register_ddp_comm_hook(kind, model)
+        model(torch.full((1, 2), 1.0 + 2 * rank)).sum().backward()
+        found[kind.name] = model.module.weight.grad.tolist()
+    return found
+
+
+class Large(nn.Module):
+    """Parameters above ALONE_BYTES: gradients of one memory, of other strides, of a number, of a half that nothing uses."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.a, self.b, self.c, self.d, self.small = (nn.Parameter(torch.randn(n, 380) / 9) for n in (380,) * 4 + (1,))
+
+    def forward(self, x):
+        both = x @ (self.a + self.b)
+        return (both * self.small).tanh().sum() + (x @ self.c.T).tanh().sum() + self.d.sum() * x[0, 0]
+
+
+def large(rank, size):
+    """{way: the gradients and digests of parameters in steps}; `expected`: of the averages of both losses' gradients."""
+    found = {}
+    group = dist.distributed_c10d._get_default_group()
+    for way in ("expected", "eager", "views", "compiled", "unused", "eager far", "compiled far"):
+        module = Large()
+        group.is_local = (lambda: False) if "far" in way else partial(type(group).is_local, group)
+        model = DistributedDataParallel(
+            module, gradient_as_bucket_view=way == "views", find_unused_parameters=way == "unused"
+        )
+        model = module if way == "expected" else model
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.001)
+
+        def step(x, model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            model(x).backward()
+            optimizer.step()
+
+        call = torch.compile(step) if "compiled" in way else step
+        kept = []
+        for i in range(5):
+            inputs = [torch.randn(7, 380, generator=torch.Generator().manual_seed(10 * i + r)) for r in range(size)]
+            if way == "expected":
+                gradients = [torch.autograd.grad(model(x), list(module.parameters())) for x in inputs]
+                for p, *parts in zip(module.parameters(), *gradients, strict=True):
+                    p.grad = sum(part / size for part in parts)
+                optimizer.step()
+            else:
+                call(inputs[rank])
+            kept.append([p.grad.numpy().copy() for p in module.parameters()])
+        if "compiled" in way:
+            assert call.captured[0].program is not None
+        found[way] = kept, [p.detach().numpy().tobytes() for p in module.parameters()]
+    return found
+
+
+def large_accumulated(rank, size):
+    """The gradients of a large parameter after a pass without averages and one with them, and the number of buckets."""
+    model = DistributedDataParallel(nn.Linear(400, 400))
+    for i, context in enumerate((model.no_sync(), nullcontext())):
+        with context:
+            model(torch.full((2, 400), rank + i + 1.0)).sum().backward()
+    return model.module.weight.grad.unique().tolist(), len(model.reducer.buckets)
 
 
 def buffers(rank, size):
@@ -268,6 +341,9 @@ def results(tmp_path_factory):
             trained,
             compiled,
             accumulated,
+            hooks_by_name,
+            large,
+            large_accumulated,
             buffers,
             hooks,
             unused,
@@ -425,3 +501,24 @@ def test_shapes_are_compared_at_the_start(tmp_path):
         shape, number = result["other_shapes"]
         assert "params[0] in this process" in shape and "in process 0" in shape
         assert "Rank 1 has 1 params" in number and "2 params" in number
+
+
+def test_large_gradients_are_averaged_where_they_are(results):
+    first, second = (result["large"] for result in results)
+    for way in ("eager", "views", "compiled", "unused", "eager far", "compiled far"):
+        assert first[way][1] == second[way][1], way
+        for step, (got, expected) in enumerate(zip(first[way][0], first["expected"][0], strict=True)):
+            for g, e in zip(got, expected, strict=True):
+                np.testing.assert_allclose(g, e, rtol=2e-4, atol=2e-4, err_msg=f"{way}, step {step}")
+
+
+def test_large_gradients_accumulate(results):
+    # both passes of both processes: 2 rows of 1 and 2, of 2 and 3
+    assert [result["large_accumulated"] for result in results] == [([8.0], 2)] * 2
+
+
+def test_hooks_by_name(results):
+    for rank, result in enumerate(results):
+        found = result["hooks_by_name"]
+        assert found.pop("NOOP") == [[1.0 + 2 * rank] * 2]
+        assert len(found) == 7 and all(gradient == [[2.0] * 2] for gradient in found.values())

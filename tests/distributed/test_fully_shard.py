@@ -232,6 +232,15 @@ def switched(rank, size):
         net[0].set_modules_to_forward_prefetch([net[2], net[4]])
         net[4].set_modules_to_backward_prefetch([net[2]])
         net.set_is_last_backward(True)
+        for hint in (
+            "unshard_in_backward",
+            "force_sum_reduction_for_comms",
+            "allocate_memory_from_process_group_for_comm",
+        ):
+            getattr(net, f"set_{hint}")(hint != "unshard_in_backward")
+        for refused in ("all_reduce_hook", "custom_all_gather", "custom_reduce_scatter"):
+            with pytest.raises(NotImplementedError, match=refused):
+                getattr(net, f"set_{refused}")(print)
 
     def kept(net):
         net.set_reshard_after_forward(False)

@@ -139,9 +139,11 @@ def described(nodes: Iterable[Node]) -> str:
     for n in nodes:
         if isinstance(n, Call) and isinstance(n.record, Exchange) and n.operands:
             size = n.operands[0].size * n.operands[0].dtype.itemsize
-            if isinstance(n.record, Begin) and n.record.step.is_bucket:
+            if isinstance(n.record, End):
+                continue
+            if n.record.step.is_bucket:
                 buckets.append(size)
-            elif not isinstance(n.record, End):
+            else:
                 others.setdefault(n.record.step.name, []).append(size)
     parts = [f"{len(buckets)} bucket{'s' * (len(buckets) != 1)} of gradients ({_bytes(buckets)})"] if buckets else []
     parts += [f"{len(sizes)} {name} ({_bytes(sizes)})" for name, sizes in others.items()]

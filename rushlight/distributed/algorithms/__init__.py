@@ -1,1 +1,5 @@
 """`torch.distributed.algorithms`."""
+
+from .join import Join, Joinable, JoinHook
+
+__all__ = ["Join", "JoinHook", "Joinable"]

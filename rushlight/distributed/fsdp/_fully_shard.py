@@ -229,6 +229,27 @@ class FSDPModule:
 
     set_reduce_scatter_divide_factor = set_gradient_divide_factor
 
+    def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
+        """Takes what torch's method does, which changes no result: backward gathers what it needs."""
+
+    def set_force_sum_reduction_for_comms(self, enable: bool) -> None:
+        """Takes what torch's method does: reductions are sums already."""
+
+    def set_allocate_memory_from_process_group_for_comm(self, enable: bool) -> None:
+        """Takes what torch's method does: the process group has no allocator of its own."""
+
+    def set_all_reduce_hook(self, hook: Any, *, stream: Any = None) -> None:
+        """Of meshes with two dimensions, which are not implemented. Raises NotImplementedError."""
+        raise NotImplementedError("set_all_reduce_hook is of meshes of two dimensions")
+
+    def set_custom_all_gather(self, comm: Any) -> None:
+        """Raises NotImplementedError: parameters are gathered by the process group."""
+        raise NotImplementedError("set_custom_all_gather: parameters are gathered by the process group only")
+
+    def set_custom_reduce_scatter(self, comm: Any) -> None:
+        """Raises NotImplementedError: gradients are reduced by the process group."""
+        raise NotImplementedError("set_custom_reduce_scatter: gradients are reduced by the process group only")
+
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         """Of `to()` and its relatives: change the parts."""
         self.reshard()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.autograd.pass_hooks import when_all_done
+from rushlight.backend.onednn.address import address
 from rushlight.core.dispatch.mode import emit_event, no_grad, thread
 from rushlight.core.tensor.node import Leaf
 from rushlight.core.tensor.storage import storage_of
@@ -23,13 +24,18 @@ from .grad_bucket import GradBucket
 from .join import distributed_package
 
 FIRST_BUCKET_BYTES = 1 << 20
+ALONE_BYTES = 1 << 19  # a gradient of this size is a bucket of its own, and is averaged where it is
 
 
 class Bucket:
-    """Parameters of one type, whose gradients travel together in one flat tensor, which is used again in each pass."""
+    """Parameters of one type, whose gradients travel together in one flat tensor, which is used again in each pass.
+
+    is_alone: a single large parameter, whose gradient is averaged in its own memory where that can be.
+    """
 
     def __init__(self, parameters: list[Tensor]):
         self.parameters = parameters
+        self.is_alone = len(parameters) == 1 and parameters[0].nbytes >= ALONE_BYTES
         self.waiting = 0
         self.gradients: Tensor | None = None
         self.views: dict[int, Tensor] = {}  # of `gradients`, what was made the gradient of the parameter of an identity
@@ -43,6 +49,14 @@ class Bucket:
         for p in self.parameters:
             yield p, slice(at, at + p._array.size)
             at += p._array.size
+
+    def own_memory(self) -> np.ndarray | None:
+        """The memory of the only gradient, flat, if the average can be made there."""
+        gradient = self.parameters[0]._grad if self.is_alone else None
+        if gradient is None or gradient.is_sparse or gradient.dtype != self.parameters[0].dtype:
+            return None
+        flags = gradient._array.flags
+        return gradient._array.reshape(-1) if flags.c_contiguous and flags.writeable else None
 
     def collect(self, share: float) -> np.ndarray:
         """The gradients times `share`, flat; zeros for those that are missing."""
@@ -85,11 +99,14 @@ class Mark:
 
 
 def make_buckets(parameters: list[Tensor], limit_bytes: int) -> list[Bucket]:
-    """Buckets of up to `limit_bytes` each, the first one smaller, so that its sum begins early."""
+    """Buckets of up to `limit_bytes` each, the first one smaller, so that its sum begins early; large parameters alone."""
     buckets: list[Bucket] = []
     open_by_type: dict[Any, tuple[list[Tensor], int]] = {}
     limit = min(FIRST_BUCKET_BYTES, limit_bytes)
     for p in reversed(parameters):
+        if p.nbytes >= ALONE_BYTES:
+            buckets.append(Bucket([p]))
+            continue
         members, size = open_by_type.get(p.dtype, ([], 0))
         members, size = [*members, p], size + p.nbytes
         if size >= limit:
@@ -258,30 +275,48 @@ class Reducer:
         if thread.state.level > 1 and self._is_heard():
             self._begin_captured(bucket)
             return
-        self._begin_flat(bucket, bucket.collect(1.0 if self.hook is not None else self.share))
+        in_place = None if self.hook is not None or self.looks_for_unused else bucket.own_memory()
+        if in_place is not None:
+            bucket.gradients = None
+            self._begin_flat(bucket, in_place)
+        else:
+            divides_later = self.hook is not None or bucket.is_alone
+            self._begin_flat(bucket, bucket.collect(1.0 if divides_later else self.share))
 
     def _begin_flat(self, bucket: Bucket, flat: np.ndarray) -> None:
         if self.hook is not None:
             bucket.finish = self._begin_by_hook(bucket, flat)
             return
-        key = self.group.key()
+        key, call = self.group.key(), self._call(bucket)
 
         def task() -> None:
-            bucket.averages = self.group.all_reduce(key, flat, self.sum_op)
+            bucket.averages = call(key, flat)
 
         bucket.finish = self.group.start(task).wait
 
+    def _call(self, bucket: Bucket) -> Callable[[bytes, np.ndarray], np.ndarray]:
+        """What sums a bucket: flat ones have been divided where they were put together, large gradients are divided here."""
+        group, op, share = self.group, self.sum_op, self.share
+        if not bucket.is_alone:
+            return lambda key, array: group.all_reduce(key, array, op)
+
+        def divide_and_sum(key: bytes, array: np.ndarray) -> np.ndarray:
+            np.multiply(array, array.dtype.type(share), out=array)
+            return group.all_reduce(key, array.reshape(-1), op)
+
+        return divide_and_sum
+
     def _begin_captured(self, bucket: Bucket) -> None:
         """`_begin` in operators, and the halves of a sum, that a recorder hears of."""
+        if bucket.own_memory() is not None:
+            self._begin_captured_alone(bucket)
+            return
+        share = 1.0 if bucket.is_alone else self.share
         with no_grad():
             # a hook of the program may have taken one
             gradients = [zeros_like(p) if p._grad is None else p._grad for p in bucket.parameters]
-            flat = cat([(g * self.share).reshape(-1) for g in gradients])  # type: ignore[operator]
-        group, op = self.group, self.sum_op
-        total = distributed_package().captured.Collective(
-            "all_reduce(SUM)", group, lambda key, array: group.all_reduce(key, array, op)
-        )
-        total.is_bucket = True
+            flat = cat([(g * share).reshape(-1) for g in gradients])  # type: ignore[operator]
+        total = self._captured_sum(bucket)
         emit_event("exchanged", "begin", flat, total)
         total.start(flat._array)
 
@@ -290,6 +325,29 @@ class Reducer:
             np.copyto(flat._array, total.wait())
             bucket.gradients, bucket.averages = flat, flat._array
             bucket.is_captured = True
+
+        bucket.finish = finish
+
+    def _captured_sum(self, bucket: Bucket) -> Any:
+        total = distributed_package().captured.Collective("all_reduce(SUM)", self.group, self._call(bucket))
+        total.is_bucket = True
+        return total
+
+    def _begin_captured_alone(self, bucket: Bucket) -> None:
+        """In the memory of the gradient; within a host at once, since the processes compute on the same processors."""
+        p, total, is_local = bucket.parameters[0], self._captured_sum(bucket), self.group.is_local()
+        bucket.gradients = bucket.averages = None
+        gradient = p._grad
+        assert gradient is not None  # it has memory
+        emit_event("exchanged", "whole" if is_local else "begin", gradient, total)
+        (total.act if is_local else total.start)(gradient._array)
+        bucket.is_captured = True
+
+        def finish() -> None:
+            if not is_local:
+                emit_event("exchanged", "end", gradient, total)
+                total._put(total.wait(), gradient._array)
+            storage_of(gradient).wrote("DistributedDataParallel")
 
         bucket.finish = finish
 
@@ -325,7 +383,13 @@ class Reducer:
 
     def _put_gradients(self, bucket: Bucket, unused: set[int]) -> None:
         flat, averages = bucket.gradients, bucket.averages
-        assert flat is not None and averages is not None
+        if flat is None and bucket.is_captured:  # a program averages it where it is
+            bucket.is_captured, bucket.finish = False, None
+            return
+        assert averages is not None
+        if flat is None:  # averaged where it was
+            _put_gradient(bucket.parameters[0], averages.reshape(bucket.parameters[0].shape))
+            return
         if bucket.is_captured:
             bucket.gradients = bucket.averages = bucket.finish = None  # the memory of one call
             bucket.views = {}
@@ -409,7 +473,8 @@ def _put_gradient(p: Tensor, values: np.ndarray) -> None:
     if p._grad is None:
         p.grad = wrap(values.copy())
     else:
-        np.copyto(p._grad._array, values)
+        if address(values) != address(p._grad._array):
+            np.copyto(p._grad._array, values)
         storage_of(p._grad).wrote("DistributedDataParallel")
 
 
