@@ -443,6 +443,7 @@ def _group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-5):
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                 f"{list(p.shape)} and input of shape {list(input.shape)}"
             )
+    _check_one_type(input, weight, bias)
     rows = _wide(input)
     rows = np.ascontiguousarray(rows) if type(rows) is np.ndarray else rows  # in which order the result is then
     rows = rows.reshape(n, num_groups, input.size // (n * num_groups) if n else c // num_groups * prod(input.shape[2:]))
