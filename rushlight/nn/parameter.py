@@ -50,6 +50,9 @@ class Parameter(Tensor, metaclass=_FlaggedType):
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         if data is None:
             data = ops.empty(0)
+        if not isinstance(requires_grad, bool):
+            kind = type(requires_grad).__name__
+            raise TypeError(f"_make_subclass(): argument 'require_grad' (position 3) must be bool, not {kind}")
         if type(data) is Tensor or type(data) is Parameter:
             if requires_grad and not (data.is_floating_point() or data.is_complex()):
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")

@@ -56,6 +56,10 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
     It holds in all threads from the next call on. docs/reproducibility.md has the whole way.
     """
+    if not isinstance(mode, bool):
+        raise TypeError(
+            f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}"
+        )
     if thread.state.level > 1:
         emit_event("left", "use_deterministic_algorithms() is called")
     if determinism.mode.on != bool(mode):

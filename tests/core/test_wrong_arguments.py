@@ -99,3 +99,81 @@ def test_sizes_of_splits_are_whole_numbers():
 def test_weights_that_are_lists():
     with pytest.raises(TypeError, match=r"argument 'weight' .* must be Tensor, not list"):
         torch.nn.functional.cross_entropy(X, torch.tensor([0, 1]), weight=[1.0, 1.0, 1.0])
+
+
+W = torch.zeros(2, 3)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: X.sum(1, keepdim="x"),
+        lambda: X.sum(1, 1),
+        lambda: X.mean(1, "x"),
+        lambda: X.argmax(1, keepdim=1),
+        lambda: X.logsumexp(1, keepdim="x"),
+        lambda: X.topk(1, 1, "x"),
+        lambda: torch.kthvalue(X, 1, 1, "x"),
+        lambda: X.sort(1, "x"),
+        lambda: X.median(1, "x"),
+        lambda: X.std(1, "x"),
+        lambda: X.std(unbiased="x"),
+        lambda: X.multinomial(1, "x"),
+        lambda: X.sum(1, keepdim=np.bool_(True)),
+        lambda: torch.zeros(2, requires_grad="x"),
+        lambda: torch.ones_like(X, requires_grad=1),
+        lambda: torch.tensor(X, requires_grad="x"),
+        lambda: torch.nn.Parameter(X, "x"),
+        lambda: torch.use_deterministic_algorithms(1),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:To copy construct")
+def test_options_that_are_bools_take_nothing_else(call):
+    with pytest.raises(TypeError, match=r"must be bool, not|invalid combination"):
+        call()
+
+
+def test_bools_are_read_in_autocast_and_with_a_recorder_as_well():
+    with torch.autocast("cpu", torch.bfloat16), pytest.raises(TypeError, match="'keepdim' must be bool, not str"):
+        X.amax(1, keepdim="x")
+    assert X.std(1, True).shape == (2,) and X.std(1, None).shape == (2,) and X.amax(1, True).shape == (2, 1)
+
+
+@pytest.mark.parametrize("shape", [(-9,), (3, -9), ((3, -9),), ([-2, 6],)])
+def test_negative_sizes_other_than_minus_one(shape):
+    for t in (X, X.t()):
+        with pytest.raises(RuntimeError, match=r"invalid shape dimension -\d at index \d of shape \["):
+            t.reshape(*shape)
+    with pytest.raises(RuntimeError, match="invalid shape dimension"):
+        X.view(*shape)
+
+
+def test_no_shape_is_not_one_dimension():
+    with pytest.raises(TypeError, match="must be tuple of ints, not NoneType"):
+        X.view(None)
+    with pytest.raises(TypeError, match="must be tuple of ints, not NoneType"):
+        X.reshape(None)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: X.tril(1.5),
+        lambda: torch.triu(X, 1.5),
+        lambda: X.lerp(W, "2"),
+        lambda: X.lerp(W, None),
+        lambda: X.nan_to_num("2"),
+        lambda: X.nan_to_num(0.0, posinf="2"),
+        lambda: W.clone().normal_("2", 1),
+        lambda: W.clone().uniform_(0, "2"),
+        lambda: torch.normal(0.0, "2", (2,)),
+        lambda: torch.isin([1.0], X),
+        lambda: torch.isin(X, np.ones(2)),
+        lambda: torch.searchsorted(X[0], [1.0]),
+        lambda: torch.bucketize([1.0], X[0]),
+        lambda: torch.nn.functional.layer_norm(X, 3),
+    ],
+)
+def test_numbers_are_not_made_of_text_and_lists(call):
+    with pytest.raises(TypeError, match=r"must be|invalid combination"):
+        call()

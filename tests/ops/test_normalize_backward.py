@@ -95,3 +95,11 @@ def test_evaluation_reads_the_statistics_that_there_are_in_backward():
     norm.running_var.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+def test_group_norm_refuses_parameters_of_another_type():
+    x, p = torch.ones(2, 4), torch.ones(4)
+    for input, weight in ((x.double(), p), (x, p.double()), (x, p.bfloat16())):
+        with pytest.raises(RuntimeError, match="mixed dtype"):
+            F.group_norm(input, 2, weight, weight)
+    assert F.group_norm(x.bfloat16(), 2, p, p).dtype is torch.bfloat16

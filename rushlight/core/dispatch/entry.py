@@ -55,6 +55,7 @@ class Signature:
         self.optional = {n for n in self.arrays if n in self.defaults}
         if not self.arrays and self.star and not self.positional:  # def kernel(*tensors, metadata)
             self.variadic, self.arrays, self.star = True, (self.star,), None
+        self.flags = self._flags()
         taken = _RESERVED.intersection((*self.arrays, *self.metadata))
         if taken:
             raise TypeError(
@@ -66,6 +67,11 @@ class Signature:
     @property
     def metadata(self) -> tuple[str, ...]:
         return self.positional + ((self.star,) if self.star else ()) + self.keyword
+
+    def _flags(self) -> tuple[tuple[int, str], ...]:
+        """`keepdim` and the options that are True or False by default, with their places: torch takes bools alone for them."""
+        defaults = {**self.defaults, **self.keyword_defaults}
+        return tuple([(i, n) for i, n in enumerate(self.metadata) if n == "keepdim" or type(defaults.get(n)) is bool])
 
     def numpy_names(self) -> list[tuple[str, str]]:
         """NumPy's words for parameters, which torch takes too: (axis, dim), (keepdims, keepdim)."""
@@ -120,7 +126,7 @@ class _Pointwise(Signature):
 
     def __init__(self, *arrays: str):
         self.arrays, self.positional, self.keyword, self.star, self.variadic = arrays, (), (), None, False
-        self.defaults, self.keyword_defaults, self.optional = {}, {}, set()
+        self.defaults, self.keyword_defaults, self.optional, self.flags = {}, {}, set(), ()
 
 
 POINTWISE = {"unary": _Pointwise("x"), "binary": _Pointwise("x", "y")}
@@ -576,6 +582,12 @@ def _arrays_only(record: Op, variables: dict[str, tuple[str, str, str]], otherwi
     return _ARRAYS_ONLY.format(checks=" or ".join(checks), otherwise=otherwise)
 
 
+def _flags_only(record: Op, otherwise: str) -> str:
+    """The lines that leave for the slow path where an option that is True or False is neither."""
+    checks = [f"({n} is not False and {n} is not True)" for _, n in record.signature.flags]
+    return _ARRAYS_ONLY.format(checks=" or ".join(checks), otherwise=otherwise) if checks else ""
+
+
 def _general_text(record: Op) -> tuple[str, Saved]:
     sig = record.signature
     if sig.variadic:
@@ -603,7 +615,9 @@ def _general_text(record: Op) -> tuple[str, Saved]:
         take=take,
         tensors=tensors,
         metadata=metadata,
-        type_check=_arrays_only(record, variables, otherwise) + _mixed_types(record, variables, otherwise),
+        type_check=_arrays_only(record, variables, otherwise)
+        + _flags_only(record, otherwise)
+        + _mixed_types(record, variables, otherwise),
         kernel=_chosen_kernel(record, "a0"),
         arrays="".join(v[1] + ", " for v in variables.values()),
         call=sig.call(),

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..tensor import dtype as dtypes
 
-__all__ = ["NUMBERS", "exact", "number_as", "python_number", "scalar_of", "type_name"]
+__all__ = ["NUMBERS", "check_number", "exact", "float_of", "number_as", "python_number", "scalar_of", "type_name"]
 
 NUMBERS = (bool, int, float, complex, np.generic)
 _COMPLEX: Any = (complex, np.complexfloating)
@@ -44,6 +44,19 @@ def number_as(value: Any, d: dtypes.dtype) -> np.ndarray:
             value -= 1 << bits
     with np.errstate(over="ignore"):
         return np.array(value, d.numpy)
+
+
+def check_number(name: str, argument: str, value: Any, kind: str = "Number") -> None:
+    """Raise torch's TypeError where an argument of function `name` that has to be a number is text, a list or None."""
+    if not isinstance(value, NUMBERS):
+        raise TypeError(f"{name}(): argument '{argument}' must be {kind}, not {type_name(value)}")
+
+
+def float_of(name: str, argument: str, value: Any) -> float:
+    """An argument of function `name` as a float. Raises ValueError for text, also for that which Python's `float` reads."""
+    if isinstance(value, (str, bytes)):
+        raise ValueError(f"{name}(): argument '{argument}' must be float, not {type_name(value)}")
+    return float(value)
 
 
 def python_number(value: Any) -> Any:

@@ -43,6 +43,7 @@ from .overlap import (
 from .return_types import of_out
 from .scalars import number_as
 from .torch_kernels import error_of, kernel_word, lacks
+from .wrong_arguments import flag_type, wrong_flag
 
 if TYPE_CHECKING:
     from .op import Op
@@ -87,6 +88,10 @@ def composed(record: Op, tensors: tuple, metadata: tuple) -> Any:
 def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
     """Call operator `record`. `error` is what the fast path met, or None where it did not apply."""
     state = thread.state
+    if record.signature.flags:
+        name = record.name.partition(".")[0]
+        if wrong := wrong_flag(name, [(n, metadata[i]) for i, n in record.signature.flags]):
+            raise flag_type(name, *wrong) from None
     if state.dispatching:
         return state.dispatching.call(record, tensors, metadata)
     if conjugated.exist and any(map(is_conjugated, tensors)):

@@ -7,8 +7,8 @@ where an error has been raised are the arguments compared with torch's schemas, 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Iterable
+from functools import cache, wraps
 from typing import Any
 
 import numpy as np
@@ -101,8 +101,15 @@ def explained(name: str, f: Callable, is_method: bool = False) -> Callable:
     if name in _FAST or hasattr(f, "record") or hasattr(f, "explains_arguments"):  # operators do so themselves
         return f
 
+    flags = _own_flags(f)
+    least = min((i for _, i in flags), default=_MANY)  # so many arguments have no flag among them
+
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if flags and kwargs or len(args) > least:
+            given = [(n, kwargs[n] if n in kwargs else args[i]) for n, i in flags if n in kwargs or i < len(args)]
+            if wrong := wrong_flag(name, given):
+                raise _unlike_schemas(name, args, kwargs, is_method, _own_forms(f)) or flag_type(name, *wrong)
         try:
             return f(*args, **kwargs)
         except (AttributeError, IndexError, TypeError, ValueError, RuntimeError) as error:
@@ -118,6 +125,48 @@ def explained(name: str, f: Callable, is_method: bool = False) -> Callable:
 
     call.explains_arguments = True  # type: ignore[attr-defined]
     return call
+
+
+_MANY = 1000
+
+
+def _own_flags(f: Callable) -> tuple[tuple[str, int], ...]:
+    """The parameters of a function that are True or False by default, with their places (`_MANY`: by name only)."""
+    code = getattr(f, "__code__", None)
+    if code is None:
+        return ()
+    names, defaults = code.co_varnames[: code.co_argcount], f.__defaults__ or ()  # type: ignore[attr-defined]
+    first = len(names) - len(defaults)
+    placed = [
+        (n, first + i)
+        for i, (n, v) in enumerate(zip(names[first:], defaults, strict=True))
+        if type(v) is bool or n == "unbiased"
+    ]
+    return (*placed, *((n, _MANY) for n, v in (f.__kwdefaults__ or {}).items() if type(v) is bool))  # type: ignore[attr-defined]
+
+
+def wrong_flag(name: str, options: Iterable[tuple[str, Any]]) -> tuple[str, Any] | None:
+    """The first option that torch declares a bool and that is given as something else, such as keepdim="x"."""
+    for option, value in options:
+        is_other = value is None and option == "unbiased"  # torch has an overload with `correction` for that
+        if value is not True and value is not False and not is_other and option in _flags(name):
+            return option, value
+    return None
+
+
+def flag_type(name: str, option: str, value: Any) -> TypeError:
+    """torch's error for an option that has to be a bool."""
+    return TypeError(f"{name}(): argument '{option}' must be bool, not {type_name(value)}")
+
+
+@cache
+def _flags(name: str) -> frozenset[str]:
+    """The options of an operator that are bools, and nothing else, in all of torch's overloads that have them."""
+    kinds: dict[str, set[str]] = {}
+    for schema in schemas_of(name):
+        for p in schema.parameters:
+            kinds.setdefault(p.name, set()).add(p.type)
+    return frozenset(n for n, types in kinds.items() if types == {"bool"})
 
 
 def _better(name: str, f: Callable, args: tuple, kwargs: dict, error: Exception, is_method: bool) -> Exception | None:
@@ -142,6 +191,12 @@ def _better(name: str, f: Callable, args: tuple, kwargs: dict, error: Exception,
     return _unlike_schemas(name, args, kwargs, is_method, _own_forms(f))  # torch looks at the types before all else
 
 
+def schemas_of(name: str) -> tuple:
+    """torch's overloads of a function by its name in Python, such as `linalg.det`; none where torch has no schema."""
+    plain = name.replace("linalg.", "linalg_").replace("fft.", "fft_").replace("special.", "special_")
+    return overloads(plain) or composite_overloads(plain)
+
+
 def _unlike_schemas(
     name: str, args: tuple, kwargs: dict, is_method: bool, own: dict[str, type] | None = None
 ) -> TypeError | None:
@@ -149,8 +204,7 @@ def _unlike_schemas(
 
     own: the types that the function takes besides those of the schemas; with it only a wrong type is an error.
     """
-    plain = name.replace("linalg.", "linalg_").replace("fft.", "fft_").replace("special.", "special_")
-    known = overloads(plain) or composite_overloads(plain)
+    known = schemas_of(name)
     faults = [_fault(schema.parameters, args, kwargs, own) for schema in known]
     if not known or not all(faults) or own is not None and not any(isinstance(fault, tuple) for fault in faults):
         return None

@@ -157,7 +157,7 @@ def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
                 raise RuntimeError("only one dimension can be inferred")
             unknown = i
         elif n < 0:
-            raise RuntimeError(f"invalid shape dimension {n}")
+            raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {list(shape)}")
         else:
             known *= n
     if unknown is None:

@@ -12,6 +12,7 @@ from ...core.device.backend import Backend, run_on
 from ...core.device.buffer import Buffer, outline_of
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import OPS
+from ...core.dispatch.scalars import type_name
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.channels_last import CHANNELS_LAST, dense_rows
 from ...core.tensor.layout import memory_format as MemoryFormat
@@ -25,11 +26,13 @@ def fresh(array: Any, requires_grad: bool = False, where: Backend | None = None)
     t = constant(array if where is None else where.from_host(array))
     if thread.state.inference:
         storage_of(t).inference = True
-    return requiring_grad(t) if requires_grad else t
+    return requiring_grad(t, requires_grad) if requires_grad else t
 
 
-def requiring_grad(t: Tensor) -> Tensor:
-    """A new tensor, which now requires grad."""
+def requiring_grad(t: Tensor, requires_grad: Any = True) -> Tensor:
+    """A new tensor, which now requires grad. Raises TypeError where the option was given as something else than a bool."""
+    if requires_grad is not True:
+        raise TypeError(f"argument 'requires_grad' must be bool, not {type_name(requires_grad)}")
     if not (t.is_floating_point() or t.is_complex()):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return t.requires_grad_()

@@ -16,7 +16,7 @@ from ...core.tensor.casting import cast_like
 from ...core.tensor.storage import expose, storage_of
 from ...core.tensor.tensor import Tensor, type_word
 from ...core.warn import warn, warn_once
-from .arguments import backend_for, check_options, fresh, numpy_type
+from .arguments import backend_for, check_options, fresh, numpy_type, requiring_grad
 
 
 @composite()
@@ -48,7 +48,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         )
         if isinstance(data._array, Buffer):
             copied = data.detach().to(data.device if device is None else device, dtype, copy=True)  # type: ignore[attr-defined]
-            return copied.requires_grad_() if requires_grad else copied
+            return requiring_grad(copied, requires_grad) if requires_grad else copied
     return fresh(array_from(data, dtype), requires_grad, where)
 
 

@@ -203,8 +203,9 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_
     >>> layer_norm(tensor([1.0, 2.0, 3.0]), (3,))
     tensor([-1.2247,  0.0000,  1.2247])
     """
-    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    return _layer_norm(input, weight, bias, shape, eps)
+    if isinstance(normalized_shape, int):
+        raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
+    return _layer_norm(input, weight, bias, tuple(normalized_shape), eps)
 
 
 @composite(functional=True)
@@ -442,6 +443,7 @@ def _group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-5):
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                 f"{list(p.shape)} and input of shape {list(input.shape)}"
             )
+    _check_one_type(input, weight, bias)
     rows = _wide(input)
     rows = np.ascontiguousarray(rows) if type(rows) is np.ndarray else rows  # in which order the result is then
     rows = rows.reshape(n, num_groups, input.size // (n * num_groups) if n else c // num_groups * prod(input.shape[2:]))

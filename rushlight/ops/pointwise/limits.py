@@ -11,7 +11,7 @@ from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import take_target
 from ...core.dispatch.op import composite, node_name, primitive
-from ...core.dispatch.scalars import exact, python_number
+from ...core.dispatch.scalars import check_number, exact, python_number
 from ...core.dispatch.slow_path import number_in, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as, written_as
@@ -277,6 +277,9 @@ def nan_to_num(input, /, nan=None, posinf=None, neginf=None):
     >>> nan_to_num(tensor([float("nan"), float("inf")]), posinf=9.0)
     tensor([0., 9.])
     """
+    for option, value in (("nan", nan), ("posinf", posinf), ("neginf", neginf)):
+        if value is not None and type(value) is not float:
+            check_number("nan_to_num", option, value, "float")
     if input.dtype.kind not in "fcV":
         return input.copy()
     if input.dtype.kind == "c":

@@ -9,7 +9,7 @@ from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import MEMORY_BOUND, OPS, binary, composite, primitive
-from ...core.dispatch.scalars import exact, number_as, python_number, type_name
+from ...core.dispatch.scalars import check_number, exact, number_as, python_number, type_name
 from ...core.dispatch.slow_path import are_operands, by_others, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word
@@ -373,6 +373,8 @@ def lerp(input, end, weight, *, out=None):
     if not isinstance(end, Tensor):
         raise TypeError(f"lerp(): argument 'end' (position 2) must be Tensor, not {type(end).__name__}")
     tensor = isinstance(weight, Tensor)
+    if not tensor and type(weight) is not float:
+        check_number("lerp", "weight", weight)
     result = _lerp_tensor(input, end, weight) if tensor else _lerp_scalar(input, end, weight)
     return result if out is None else write_out("lerp", (input, end), result, out)
 

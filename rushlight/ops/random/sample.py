@@ -18,6 +18,7 @@ from ...core.dispatch.inplace import check_writable
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.overlap import check_apart, shares_places
+from ...core.dispatch.scalars import float_of
 from ...core.dispatch.slow_path import resize_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import dense_like, innermost_first
@@ -454,7 +455,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     check_options(layout, pin_memory)
     if size is not None:
         shape = new_shape_from((shape_keyword(size, "normal"),), "normal")
-        moments = float(mean), float(std)
+        moments = float_of("normal", "mean", mean), float_of("normal", "std", std)
         if out is not None:
             draw = partial(streams.normal, mean=moments[0], std=moments[1])
             scattered = partial(draw, contiguous=False)
@@ -543,7 +544,8 @@ def _draw_normal(generator, a, mean=0.0, std=1.0):
     if a.dtype.kind == "c":  # torch moves both parts
         draws = _normal(generator, a.shape, a.dtype, a.flags.c_contiguous)
         return draws if (mean, std) == (0.0, 1.0) else draws * std + complex(mean, mean)
-    return streams.normal(generator, a.shape, a.dtype, float(mean), float(std), contiguous=a.flags.c_contiguous)
+    moments = float_of("normal_", "mean", mean), float_of("normal_", "std", std)
+    return streams.normal(generator, a.shape, a.dtype, *moments, contiguous=a.flags.c_contiguous)
 
 
 def _draw_random(generator, a, from_=None, to=None, **named):
@@ -559,7 +561,9 @@ def _draw_uniform(generator, a, from_=0.0, to=1.0, **named):
     from_ = named.pop("from", from_)
     if named:
         raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(named))}'")
-    return streams.uniform(generator, a.shape, a.dtype, float(from_), float(to))
+    return streams.uniform(
+        generator, a.shape, a.dtype, float_of("uniform_", "from", from_), float_of("uniform_", "to", to)
+    )
 
 
 def _draw_bernoulli(generator, a, p=0.5):

@@ -9,6 +9,7 @@ import numpy as np
 from ...core.dispatch.mode import assert_all
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
+from ...core.dispatch.scalars import check_number
 from ...core.dispatch.slow_path import write_out
 from ...core.dispatch.torch_function import told_by_keyword
 from ...core.tensor import dtype as dtypes
@@ -420,6 +421,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
     if not isinstance(input, Tensor):
+        check_number("searchsorted", "input", input)
         input = wrap(np.asarray(input))
     elif input.dtype is not sorted_sequence.dtype:
         common = dtypes.promote_types(input.dtype, sorted_sequence.dtype)

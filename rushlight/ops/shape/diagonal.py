@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import index
+
 import numpy as np
 
 from ...core.dispatch.op import MEMORY_BOUND, composite, primitive
@@ -28,7 +30,7 @@ def tril(input, /, diagonal=0):
     """
     if input.ndim < 2:
         raise RuntimeError("tril: input tensor must have at least 2 dimensions")
-    return np.asarray(np.tril(input, diagonal), order="C")
+    return np.asarray(np.tril(input, index(diagonal)), order="C")
 
 
 @tril.vjp
@@ -53,7 +55,7 @@ def triu(input, /, diagonal=0):
     """
     if input.ndim < 2:
         raise RuntimeError("triu: input tensor must have at least 2 dimensions")
-    return np.asarray(np.triu(input, diagonal), order="C")
+    return np.asarray(np.triu(input, index(diagonal)), order="C")
 
 
 @triu.vjp

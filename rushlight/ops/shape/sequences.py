@@ -9,6 +9,7 @@ import numpy as np
 from ...core.device.buffer import outline_of
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.overlap import is_expanded, out_of_order, shares_places
+from ...core.dispatch.scalars import check_number
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant, type_word
@@ -62,6 +63,9 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError("isin(): expected a Tensor as elements or test_elements")
+    for argument, value in (("element", elements), ("test_element", test_elements)):
+        if not isinstance(value, Tensor):
+            check_number("isin", argument, value)
     a = elements if isinstance(elements, Tensor) else constant(np.asarray(elements))
     b = test_elements if isinstance(test_elements, Tensor) else constant(np.asarray(test_elements))
     for t in (a, b):

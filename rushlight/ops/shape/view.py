@@ -46,8 +46,13 @@ def _view(input, /, *shape):
     """The same elements in another shape, without a copy."""
     try:
         if input.flags.c_contiguous:
-            return input.reshape(*shape)  # never a copy, and half the time of asking for none
-        return input.reshape(*shape, copy=False)
+            r = input.reshape(*shape)  # never a copy, and half the time of asking for none
+        else:
+            r = input.reshape(*shape, copy=False)
+        for n in shape if shape[0].__class__ is int else shape[0]:
+            if n < -1:  # NumPy takes any negative size for -1
+                infer_size(shape_from(shape), input.size)
+        return r
     except (ValueError, TypeError):
         wanted = infer_size(shape_from(shape), input.size)
         try:
@@ -104,10 +109,13 @@ def _view_dtype(input, /, dtype):
     return input.view(new)
 
 
+_NO_SIZES = (dtypes.dtype, type)
+
+
 @composite(method=True, function=False)
 def view(self, *shape, dtype=None, size=None):
     """The same memory in another shape (one entry may be -1) or as another type. Raises where it takes a copy."""
-    if dtype is None and size is None and shape and type(shape[0]) not in (dtypes.dtype, type):
+    if dtype is None and size is None and shape and type(shape[0]) not in _NO_SIZES:
         return _view(self, *shape)
     if shape and type(shape[0]) is type:
         shape = (dtypes.of_argument(shape[0]),)

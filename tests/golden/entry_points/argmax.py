@@ -18,6 +18,8 @@ def call(input, dim, keepdim, *, axis, keepdims, out):
         e0 = input._edge
         if type(a0) is not ndarray or a0.dtype is C64 or a0.dtype is C128:
             return slow_call(record, (input, ), (dim, keepdim, ), None)
+        if (keepdim is not False and keepdim is not True):
+            return slow_call(record, (input, ), (dim, keepdim, ), None)
         r = state.run(kernel, a0, dim, keepdim)
     except Exception as error:
         return slow_call(record, (input, ), (dim, keepdim, ), error)

@@ -18,6 +18,8 @@ def call(input, dim, keepdim, *, axis, keepdims, out):
         e0 = input._edge
         if type(a0) is not ndarray:
             return slow_call(record, (input, ), (dim, keepdim, ), None)
+        if (keepdim is not False and keepdim is not True):
+            return slow_call(record, (input, ), (dim, keepdim, ), None)
         r = state.run(kernel if a0.size < least else large, a0, dim, keepdim)
     except Exception as error:
         return slow_call(record, (input, ), (dim, keepdim, ), error)
