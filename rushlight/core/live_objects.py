@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import sysconfig
 import weakref
 from itertools import chain, compress, repeat, starmap
 from typing import Any, NamedTuple
@@ -23,8 +24,9 @@ from .tensor.tensor import Tensor
 
 __all__ = ["instances", "tensors_and_modules"]
 
-# From 3.14 on, each collection moves what it leaves among the old.
-_YOUNG = (0,) if sys.version_info >= (3, 14) else (0, 1)
+# From 3.14 on, each collection moves what it leaves among the old. A free-threaded build has no generations: each of them
+# is all that the collector knows, so two would name every object twice.
+_YOUNG = (0,) if sys.version_info >= (3, 14) or sysconfig.get_config_var("Py_GIL_DISABLED") else (0, 1)
 
 
 class _Marker:

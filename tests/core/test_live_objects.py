@@ -134,3 +134,11 @@ def test_unfinished_tensors_are_left_out_until_they_are_finished():
         for name in ("_array", "_edge", "_grad", "_storage", "_view"):
             setattr(t, name, getattr(whole, name))
         assert _is_found(t)
+
+
+def test_each_object_is_found_once_at_the_second_look():
+    kept = [rl.ones(2) for _ in range(3)]  # on free-threaded builds each generation holds all objects
+    for _ in range(2):
+        found = [id(o) for o in tensors_and_modules()]
+        assert len(found) == len(set(found))
+        assert {id(t) for t in kept} <= set(found)
