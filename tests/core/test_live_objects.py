@@ -137,7 +137,7 @@ def test_unfinished_tensors_are_left_out_until_they_are_finished():
 
 
 def test_each_object_is_found_once_at_the_second_look():
-    kept = [rl.ones(2) for _ in range(3)]  # on free-threaded builds each generation holds all objects
+    kept = [torch.ones(2) for _ in range(3)]  # on free-threaded builds each generation holds all objects
     for _ in range(2):
         found = [id(o) for o in tensors_and_modules()]
         assert len(found) == len(set(found))
