@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import gc
 import sys
-import sysconfig
 import weakref
 from itertools import chain, compress, repeat, starmap
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ __all__ = ["instances", "tensors_and_modules"]
 
 # From 3.14 on, each collection moves what it leaves among the old. A free-threaded build has no generations: each of them
 # is all that the collector knows, so two would name every object twice.
-_YOUNG = (0,) if sys.version_info >= (3, 14) or sysconfig.get_config_var("Py_GIL_DISABLED") else (0, 1)
+_YOUNG = (0,) if sys.version_info >= (3, 14) or "free-threading build" in sys.version else (0, 1)
 
 
 class _Marker:
