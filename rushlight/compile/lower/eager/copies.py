@@ -116,7 +116,7 @@ class _Text:
         for i in range(len(_WORDS) + 3 * _OUTER):
             place = b.emit(f"getelementptr i64, ptr %table, i64 {i}", "ptr")
             words.append(b.emit(f"load i64, ptr {place.text}, align 8", "i64"))
-        self.word = dict(zip(_WORDS, words, strict=False))
+        self.word: dict[str, Val] = dict(zip(_WORDS, words, strict=False))
         self.outer = [words[i : i + 3] for i in range(len(_WORDS), len(words), 3)]
 
     def rows(self) -> str:
