@@ -59,6 +59,9 @@ def test_what_is_left_to_numpy():
     shared = np.lib.stride_tricks.as_strided(x, (100, 100), (4, 4))
     for out in (repeated, repeated.T, shared, x[:, ::2], x[:, ::-1]):
         assert not copies.copy(out, np.ones(out.shape, np.float32))
+    locked = np.ones((200, 200), np.float32)
+    locked.flags.writeable = False
+    assert not copies.copy(locked, x.T)
     assert not copies.copy(np.ones((0, 5)), np.ones((0, 5)))
     assert not copies.copy(np.ones((200, 200), complex), np.ones((200, 200), complex).T)
 

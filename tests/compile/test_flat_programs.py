@@ -237,7 +237,7 @@ def test_what_lies_alike_in_another_order_needs_no_program_of_its_own():
     for _ in range(3):
         x.exp()
     assert len(flat._state.programs) == 1
-    ((program),) = flat._state.programs.values()
+    (program,) = flat._state.programs.values()
     before = program.uses
     result = x.t().exp()
     assert len(flat._state.programs) == 1 and program.uses == before + 1 and result.stride() == x.t().stride()

@@ -6,6 +6,7 @@ contiguous, whose order in memory the result is to keep, and for arrays of few e
 
 import numpy as np
 
+from ...core.tensor.casting import innermost_first
 from . import calls
 from .calls import FLOAT32, Call
 from .primitives import DIFF_DST, DIFF_SRC, DST, FORWARD_TRAINING, SRC, plain, primitive_desc
@@ -35,8 +36,13 @@ _WORK_PER_ELEMENT = 16
 def elementwise(algorithm: int, x: np.ndarray, alpha: float = 0.0, beta: float = 0.0):
     """The function of each element of x; what alpha and beta mean, oneDNN's documentation says."""
     least = WORTHWHILE_ELEMENTS if algorithm in (GELU, GELU_TANH) else WORTHWHILE_ELEMENTS_IF_SIMPLE
-    if x.size < least or x.dtype != FLOAT32 or not x.flags.c_contiguous:
+    if x.size < least or x.dtype != FLOAT32:
         return NotImplemented
+    if not x.flags.c_contiguous:
+        order = innermost_first(x.shape, [x.strides])[::-1]
+        moved = x.transpose(order)
+        r = elementwise(algorithm, moved, alpha, beta) if moved.flags.c_contiguous else NotImplemented
+        return r if r is NotImplemented else r.transpose(np.argsort(order))
     signature = ("elementwise", algorithm, x.shape, alpha, beta)
     call = calls.thread.calls.get(signature)
     if call is None:

@@ -77,6 +77,14 @@ def _in_order_of_memory(record: Op, arguments: tuple, keywords: dict[str, Any]) 
     That is for operators of each element by itself only: `flat` knows, and the kinds of records that are rows of a table.
     """
     kernel = partial(record.kernel, *arguments, **keywords)
+    try:
+        outline = flat.outline(record, arguments, keywords, any_order=True)  # it is the same for transposed arrays
+        program = None if outline is None else flat.find(outline)
+    except TypeError:  # a list among the arguments
+        return kernel()
+    is_map = outline is not None and flat.may_serve(outline)
+    if not is_map and record.kind == "general":
+        return kernel() if len(record.signature.arrays) == 1 else _run(record, arguments, keywords, kernel)
     arrays = [a for a in arguments if type(a) is np.ndarray]
     try:
         shape = arrays[0].shape if len(arrays) == 1 else np.broadcast_shapes(*[a.shape for a in arrays])
@@ -90,23 +98,19 @@ def _in_order_of_memory(record: Op, arguments: tuple, keywords: dict[str, Any]) 
         result = kernel()
         return result.transpose(order) if type(result) is np.ndarray and result.shape == shape else result
 
-    try:
-        outline = flat.outline(record, moved, keywords, any_order=True)
-        program = None if outline is None else flat.find(outline)
-    except TypeError:  # a list among the arguments
-        return kernel()
-    if outline is None or not flat.may_serve(outline):
-        if record.kind == "general":
-            return kernel() if len(record.signature.arrays) == 1 else _run(record, arguments, keywords, kernel)
+    def restored(result: Any) -> Any:
+        return result.transpose(back) if type(result) is np.ndarray and result.ndim == len(order) else result
+
+    if not is_map:
         if not all(a.flags.c_contiguous for a in moved if type(a) is np.ndarray):
             return kernel()
-        result = _run(record, moved, keywords, compute)
-        return result.transpose(back) if type(result) is np.ndarray and result.ndim == len(order) else result
+        return restored(_run(record, moved, keywords, compute))
     if program is None or not (program.is_exact or not _is_shared(record)):
         results = compute()
-        if program is None:
+        is_elsewhere = type(results) is np.ndarray and not results.flags.c_contiguous  # no reason to refuse all others
+        if outline is not None and program is None and not is_elsewhere:
             flat.consider(record, outline, moved, keywords, results)
-        return results.transpose(back) if type(results) is np.ndarray and results.ndim == len(order) else results
+        return restored(results)
     own = [a if type(a) is not np.ndarray or a.flags.c_contiguous else copy_in_rows(a) for a in moved]
     if take_target(arguments[0]) and own[0] is moved[0]:
         thread.state.target = own[0]

@@ -54,7 +54,7 @@ def _gelu_of(x, approximate):
     return x * _normal_cdf(x)
 
 
-@primitive(public=False, name="gelu", jit_min_elements=SOME)
+@primitive(public=False, name="gelu")
 def _gelu(input, /, approximate):
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")

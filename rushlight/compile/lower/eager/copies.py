@@ -45,7 +45,7 @@ def copy(out: np.ndarray, a: np.ndarray) -> bool:
     Shape: out (*) with elements that follow one another along some dimension, a (*)
     """
     size = out.itemsize
-    if size not in (1, 2, 4, 8) or not out.size or out.dtype.hasobject:
+    if size not in (1, 2, 4, 8) or not out.size or out.dtype.hasobject or not out.flags.writeable:
         return False
     dims = _joined(out, a)
     if dims[-1][1] != size or len(dims) > _OUTER + 2 or any(x[1] < y[0] * y[1] for x, y in pairwise(dims)):
