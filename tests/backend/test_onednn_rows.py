@@ -350,10 +350,19 @@ def test_elements_are_served():
     x = random(128, 128)
     assert elementwise.elementwise(elementwise.GELU, x) is not NotImplemented
     assert elementwise.elementwise_backward(elementwise.SWISH, x, x, 1.0) is not NotImplemented
-    for other in (x.T, x[:8], x.astype(np.float64)):
+    for other in (x[::2], x[:8], x.astype(np.float64)):
         assert elementwise.elementwise(elementwise.GELU, other) is NotImplemented
+    for other in (x.T, x[::2], x[:8], x.astype(np.float64)):
         assert elementwise.elementwise_backward(elementwise.GELU, other, other) is NotImplemented
     assert elementwise.elementwise_backward(elementwise.GELU, x[:1], x) is NotImplemented
+
+
+@needs_onednn
+def test_elements_in_any_order_of_memory_are_served_in_it():
+    x = random(128, 128)
+    transposed = elementwise.elementwise(elementwise.GELU, x.T)
+    assert transposed.strides == x.T.strides
+    np.testing.assert_array_equal(transposed, elementwise.elementwise(elementwise.GELU, x).T)
 
 
 # -- means of windows --------------------------------------------------------------------------------------------------
