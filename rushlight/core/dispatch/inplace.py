@@ -96,17 +96,11 @@ def _unary_method(record: Op) -> Any:
         ):
             s = self._storage or storage_of(self)
             if not s.inference and (a.flags.forc or not shares_places(a)) and record.promote != "bool":
-                kernel = record.kernel
+                kernel = record.kernel_for(a)
                 if type(kernel) is np.ufunc:
                     state.run(kernel, a, a)
                 else:
-                    state.target = a
-                    try:
-                        r = state.run(record.kernel_for(a), a)
-                    finally:
-                        state.target = None
-                    if r is not a:
-                        np.copyto(a, r)
+                    _run_into(state, kernel, a)
                 _wrote(s, state)
                 return self
         return write(record, self, (), ())
@@ -152,7 +146,11 @@ def _binary_method(record: Op, careful: Any = None) -> Any:
                 if not s.inference and type(kernel) is np.ufunc and record.promote != "bool":
                     try:
                         if a.flags.forc or not shares_places(a):
-                            state.run(kernel, a, b, a)
+                            large = record.kernel_for(a)
+                            if large is kernel or (type(b) is np.ndarray and np.may_share_memory(a, b)):
+                                state.run(kernel, a, b, a)
+                            else:
+                                _run_into(state, large, a, b)
                             _wrote(s, state)
                             return self
                     except (ValueError, NoArray):  # shapes that do not fit: explained below
@@ -160,6 +158,17 @@ def _binary_method(record: Op, careful: Any = None) -> Any:
         return careful(record, self, (other,), ())
 
     return method
+
+
+def _run_into(state: State, kernel: Any, a: np.ndarray, *others: Any) -> None:
+    """Write a kernel's result into the first of its arrays, which no other one shares memory with."""
+    state.target = a
+    try:
+        r = state.run(kernel, a, *others)
+    finally:
+        state.target = None
+    if r is not a:
+        np.copyto(a, r)
 
 
 def accept_inplace(self: Tensor, x: Tensor | None = None, y: Tensor | None = None) -> State | None:

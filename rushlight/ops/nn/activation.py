@@ -69,7 +69,12 @@ def inplace_of(op, *metadata):
     return f
 
 
-@primitive(public=False, name="cut", node="HardtanhBackwardBackward0", jit_min_elements=SOME)
+def _decide(arguments):
+    """The places of the arrays of `cut` that decide the order of its result's memory."""
+    return (2, 0) if arguments[-1] else (0, 2)
+
+
+@primitive(public=False, name="cut", node="HardtanhBackwardBackward0", jit_min_elements=SOME, laid_as=_decide)
 def cut(grad, input, mask, /, by_mask=False):
     """`grad` with zeros where `mask` is true, as a function of `input` that is flat; in the memory order of grad or mask."""
     r = zero_where.record.kernel(grad, mask)
