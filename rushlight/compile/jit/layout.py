@@ -31,11 +31,20 @@ class Layout:
     where they are too short, or the result's elements have gaps along them.
     """
 
-    __slots__ = ("shape", "result_shape", "size", "repeated", "rows", "is_written", "_order", "_back", "_copied", "_words")
+    __slots__ = (
+        "shape",
+        "result_shape",
+        "size",
+        "repeated",
+        "rows",
+        "is_written",
+        "_order",
+        "_back",
+        "_copied",
+        "_words",
+    )
 
-    def __init__(
-        self, arrays: Sequence[np.ndarray], shape: tuple[int, ...], is_written: bool, deciding: Sequence[int]
-    ):
+    def __init__(self, arrays: Sequence[np.ndarray], shape: tuple[int, ...], is_written: bool, deciding: Sequence[int]):
         strides = [broadcast_strides(a, shape) for a in arrays]
         order = innermost_first(shape, [strides[i] for i in deciding])[::-1]
         self._order = None if order == [*range(len(shape))] else order
