@@ -17,6 +17,7 @@ import numpy as np
 from ...core.determinism import mode
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import Op
+from ...core.tensor.casting import copy_in_rows
 from ...ops.pointwise.building_blocks import MANY
 from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Value
@@ -80,6 +81,9 @@ def _in_rows(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
     layout = _layout(record, arguments)
     if layout is None:
         return compute() if record.kind != "general" else _run(record, arguments, keywords, compute)
+    if layout.is_one and record.kind != "general" and not layout.is_written:
+        one = [a[(slice(1),) * a.ndim] if type(a) is np.ndarray else a for a in arguments]
+        return copy_in_rows(np.broadcast_to(record.kernel(*one), layout.result_shape))
     try:
         outline = flat.outline(record, arguments, keywords, layout)
     except TypeError:  # a list among the arguments

@@ -28,7 +28,7 @@ class Layout:
     """How some arrays are gone through: for the arguments of a call that are arrays with dimensions, in their order.
 
     shape: of the result in the order of its memory, result_shape: in that of its dimensions; repeated: of each array, whether it is one element along a row; rows: None
-    where they are too short, or the result's elements have gaps along them.
+    where they are too short, or the result's elements have gaps along them; is_one: whether all arrays repeat one element.
     """
 
     __slots__ = (
@@ -37,6 +37,7 @@ class Layout:
         "size",
         "repeated",
         "rows",
+        "is_one",
         "is_written",
         "_order",
         "_back",
@@ -52,6 +53,7 @@ class Layout:
         self.shape, self.result_shape = tuple([shape[dim] for dim in order]), shape
         self.size = prod(shape)
         self.is_written = is_written
+        self.is_one = shape != () and not any(map(any, strides)) and 0 not in shape
         self._words: dict[Any, tuple[int, ...]] = {}
         itemsizes = [a.itemsize for a in arrays]
         moved = [[s[dim] for dim in order] for s in strides]

@@ -621,7 +621,7 @@ def _general_text(record: Op) -> tuple[str, Saved]:
         type_check=_arrays_only(record, variables, otherwise)
         + _flags_only(record, otherwise)
         + _mixed_types(record, variables, otherwise),
-        kernel=_chosen_kernel(record, "a0"),
+        kernel=_chosen_kernel(record, f"a{record.sized_by}"),
         arrays="".join(v[1] + ", " for v in variables.values()),
         call=sig.call(),
         tail=_tail(record, saved, list(sig.arrays), edges),

@@ -44,6 +44,7 @@ from .overlap import (
     is_expanded,
     is_read_again,
     out_of_order,
+    share_elements,
     shares_places,
     store,
 )
@@ -350,7 +351,7 @@ def _is_alone(arrays: list, own: np.ndarray) -> bool:
     """Whether the first input is NumPy's array `own`, and no other input shares its memory: a kernel may write there."""
     if arrays[0] is not own or type(own) is not np.ndarray:
         return False
-    return not any(isinstance(a, np.ndarray) and np.may_share_memory(own, a) for a in arrays[1:])
+    return not any(isinstance(a, np.ndarray) and share_elements(own, a) for a in arrays[1:])
 
 
 # operators that write at places which other tensors name: torch refuses these where they share memory with what is written
@@ -477,7 +478,11 @@ def _compute(record: Op, arrays: list, metadata: tuple, target: np.ndarray) -> A
     """The result, in `target` itself where the kernel is a NumPy ufunc of the right type."""
     kernel = record.kernel
     if type(kernel) is np.ufunc and target.dtype is arrays[0].dtype and record.promote != "bool":
+        large = record.kernel_for(target)
         try:
+            if large is not kernel and _is_alone(arrays, target):
+                _run_into(thread.state, large, *arrays)
+                return target
             return thread.state.run(kernel, *arrays, target)
         except Exception:
             pass  # the careful path below explains it

@@ -79,7 +79,7 @@ class Op:
     where the first is; inplace, out: also `name_`, accepts `out=`; samples: inputs for tests; draws: "shape" or "data" where the kernel takes random numbers, by
     what decides how many; unrounded: "other" or "any" where a number (as the second operand, or as either) meets 16-bit floats
     in float32; follows: positions of arrays whose channels-last layout the result takes; jit_min_elements: for a kernel of
-    many NumPy calls, from how many elements of its first array on it is worth a program of its own (None: never), and
+    many NumPy calls, from how many elements of its array `sized_by` on it is worth a program of its own (None: never), and
     jit_warmup: once calls with the same shapes have worked on how many; laid_as: given the call's arguments, the places of arrays
     in the order in which torch looks at their memory's order for that of the result (None: as they come); host_indices: all arrays but the first may be the
     host's where that one is on a device, as torch takes indices; number_first: the numbers that older programs give before
@@ -92,7 +92,7 @@ class Op:
     __slots__ = (
         "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "function", "host_indices", "inplace",
         "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "laid_as", "large", "name", "node", "number_first", "number_nodes", "numbers", "out", "outputs",
-        "places", "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "unrounded", "view",
+        "places", "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "sized_by", "unrounded", "view",
     )  # fmt: skip
 
     def __init__(
@@ -120,6 +120,7 @@ class Op:
         follows: tuple[int, ...] = (),
         jit_min_elements: int | None = None,
         jit_warmup: int = 10_000_000,
+        sized_by: int = 0,
         laid_as: Callable[[Sequence], Sequence[int]] | None = None,
         host_indices: bool = False,
         number_first: tuple[str, ...] = (),
@@ -134,6 +135,7 @@ class Op:
         if kind != "general" and jit_min_elements is None:
             jit_min_elements, jit_warmup = MEMORY_BOUND.values()
         self.jit_min_elements, self.jit_warmup, self.laid_as = jit_min_elements, jit_warmup, laid_as
+        self.sized_by = sized_by
         if jit_min_elements is not None:
             JIT_CANDIDATES.append(self)
         self.follows, self.columns, self.keeps = follows, columns, keeps
@@ -241,7 +243,7 @@ class Op:
                 n = np.broadcast(a, b).size
             except ValueError:  # the kernel says it better
                 return self.kernel
-        return (n >= least and self.large) or self.kernel
+        return (max(n, m) >= least and self.large) or self.kernel
 
     def kernel_for(self, first: Any) -> Callable:
         """The CPU's kernel for arrays of which this is the first."""

@@ -288,7 +288,7 @@ def hardswish(input, inplace=False):
 hardswish_ = inplace_of(_hardswish)
 
 
-@primitive(name="hardshrink", method=True, functional=True, out=True)
+@primitive(name="hardshrink", method=True, functional=True, out=True, jit_min_elements=SOME)
 def hardshrink(input, /, lambd=0.5):
     """The input where |input| > lambd, 0 elsewhere.
 
@@ -311,7 +311,7 @@ def _(g, input, lambd):
     return cut(g, input, (input >= -lambd) & (input <= lambd))
 
 
-@primitive(public=False, name="softshrink")
+@primitive(public=False, name="softshrink", jit_min_elements=SOME)
 def _softshrink(input, /, lambd):
     floats_only(input, "softshrink_cpu")
     largest, lambd = float(ml_dtypes.finfo(input.dtype).max), python_number(lambd)
