@@ -41,7 +41,7 @@ _state = _route.state
 def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
     """What an operator's kernel gives for these arguments: by a program, once they have come often enough."""
     if mode.on:
-        return record.kernel(*arguments, **keywords)
+        return record.compute(arguments, keywords)
     first = None
     for a in arguments:
         if type(a) is np.ndarray and a.ndim:

@@ -87,6 +87,8 @@ def _general_method(record: Op) -> Any:
 
 
 def _unary_method(record: Op) -> Any:
+    least = record.jit_min_elements or 0
+
     def method(self):
         state = thread.state
         a = self._array
@@ -97,11 +99,11 @@ def _unary_method(record: Op) -> Any:
         ):
             s = self._storage or storage_of(self)
             if not s.inference and (a.flags.forc or not shares_places(a)) and record.promote != "bool":
-                kernel = record.kernel_for(a)
-                if type(kernel) is np.ufunc:
+                kernel = record.kernel
+                if type(kernel) is np.ufunc and a.size < least:
                     state.run(kernel, a, a)
                 else:
-                    _run_into(state, kernel, a)
+                    _run_into(state, record.kernel_for(a), a)
                 _wrote(s, state)
                 return self
         return write(record, self, (), ())
@@ -121,6 +123,7 @@ def make_inplace_operator(record: Op) -> Any:
 
 def _binary_method(record: Op, careful: Any = None) -> Any:
     careful = careful or write
+    least = record.jit_min_elements or 0
 
     def method(self, other):
         state = thread.state
@@ -147,11 +150,10 @@ def _binary_method(record: Op, careful: Any = None) -> Any:
                 if not s.inference and type(kernel) is np.ufunc and record.promote != "bool":
                     try:
                         if a.flags.forc or not shares_places(a):
-                            large = record.kernel_for(a)
-                            if large is kernel or (type(b) is np.ndarray and np.may_share_memory(a, b)):
+                            if a.size < least or (type(b) is np.ndarray and np.may_share_memory(a, b)):
                                 state.run(kernel, a, b, a)
                             else:
-                                _run_into(state, large, a, b)
+                                _run_into(state, record.kernel_for(a), a, b)
                             _wrote(s, state)
                             return self
                     except (ValueError, NoArray):  # shapes that do not fit: explained below

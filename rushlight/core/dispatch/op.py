@@ -49,6 +49,7 @@ MEMORY_BOUND: dict[str, Any] = {"jit_min_elements": LARGE_ROW, "jit_warmup": 40_
 """Options of a kernel of one or two passes over memory, 0.3 to 1 ns an element, as most rows are: a program uses all cores."""
 SCALAR_ROW: dict[str, Any] = {"jit_min_elements": 1 << 12, "jit_warmup": 2_500_000}
 """Options of a row whose function NumPy computes one element at a time, in 5 to 30 ns: a program takes 0.5 to 3."""
+_WIDE = 8  # results of a row that are larger than its first operand, until entry points look at both: 0.3 us
 
 
 def _are_scalar() -> bool:
@@ -92,7 +93,7 @@ class Op:
     __slots__ = (
         "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "function", "host_indices", "inplace",
         "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "laid_as", "large", "name", "node", "number_first", "number_nodes", "numbers", "out", "outputs",
-        "places", "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "sized_by", "unrounded", "view",
+        "places", "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "sized_by", "unrounded", "view", "wide",
     )  # fmt: skip
 
     def __init__(
@@ -135,7 +136,7 @@ class Op:
         if kind != "general" and jit_min_elements is None:
             jit_min_elements, jit_warmup = MEMORY_BOUND.values()
         self.jit_min_elements, self.jit_warmup, self.laid_as = jit_min_elements, jit_warmup, laid_as
-        self.sized_by = sized_by
+        self.sized_by, self.wide = sized_by, 0
         if jit_min_elements is not None:
             JIT_CANDIDATES.append(self)
         self.follows, self.columns, self.keeps = follows, columns, keeps
@@ -232,18 +233,23 @@ class Op:
         return kernel(*arguments, **keywords)
 
     def chosen(self, a: Any, b: Any) -> Callable:
-        """The CPU's kernel of a row for two arrays, by how many elements come out."""
+        """The CPU's kernel of a row for two operands, by how many elements come out."""
         least = self.jit_min_elements
-        assert least is not None
-        n, m = a.size, b.size
-        if n < least and m < least:
-            if n * m < least or 1 not in (a.shape if a.ndim >= b.ndim else b.shape) or type(a) is not np.ndarray:
-                return self.kernel
+        if type(a) is not np.ndarray or type(b) is not np.ndarray or least is None or a.size * b.size < least:
+            return self.kernel
+        n = max(a.size, b.size)
+        if n < least and 1 in (a.shape if a.ndim >= b.ndim else b.shape):
             try:
                 n = np.broadcast(a, b).size
             except ValueError:  # the kernel says it better
                 return self.kernel
-        return (max(n, m) >= least and self.large) or self.kernel
+        return (n >= least and self.large) or self.kernel
+
+    def widened(self) -> None:
+        """A row's result was larger than its first operand, and large: after some, entry points look at both operands."""
+        self.wide += 1
+        if self.wide == _WIDE:
+            self.scope["kernel"] = lambda a, b: self.chosen(a, b)(a, b)
 
     def kernel_for(self, first: Any) -> Callable:
         """The CPU's kernel for arrays of which this is the first."""
