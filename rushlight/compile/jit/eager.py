@@ -76,7 +76,7 @@ def _run(record: Op, arguments: tuple, keywords: dict[str, Any], compute: Callab
 
 
 def _in_rows(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
-    """A call with arrays that are not C-contiguous, or not of one shape: by a program of an elementwise operator, in rows."""
+    """A call with arrays that are not C-contiguous, or not of one shape: by a program of an elementwise operator, row by row."""
     compute = partial(record.compute, arguments, keywords)
     layout = _layout(record, arguments)
     if layout is None:

@@ -1,7 +1,7 @@
 """Programs of elementwise operators for arrays of any number of elements, which eager calls run on all cores.
 
 A program serves every shape: of its arrays it wants only that they are C-contiguous and alike, or that a `Layout` says how they
-are gone through in rows. A number that meets an array of floats in a row of the table is an input, other numbers are part of
+are gone through row by row. A number that meets an array of floats in a row of the table is an input, other numbers are part of
 what a program is made for, and so is which arrays are one element along a row. It is made once its operator has
 worked on a fifth of `jit_warmup` elements. Decision 39.
 """

@@ -1,4 +1,4 @@
-"""How eager arrays that differ in shape or in order of memory are gone through in rows (`lower/eager/strided.py`).
+"""How eager arrays that differ in shape or in order of memory are gone through row by row (`lower/eager/strided.py`).
 
 The result has the shape that its operands are broadcast to, and the order of memory that torch gives to it; dimensions that
 go on in all arrays are one. What is neither a row nor one element along the innermost one (a transposed operand) is copied.

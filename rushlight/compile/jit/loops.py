@@ -101,7 +101,7 @@ def _fill_unlike(
         to = layout.transposed(out)
         if out.shape != layout.result_shape or not to.flags.c_contiguous or out.dtype is not d:
             return None
-    own = [to if a is out else _spread(a, layout) for a in arrays]
+    own = [to if a is out and to is not None else _spread(a, layout) for a in arrays]
     result = fill(name, own, numbers, to)
     return None if result is None else layout.restored(result) if out is None else out
 
