@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import shared_memory
+from ports import free_port
 
 ROOT = Path(__file__).parents[2]
 WORKER = Path(__file__).with_name("fault_worker.py")
@@ -73,13 +74,6 @@ def mpiexec() -> Path | None:
 
 
 # ---------------------------------------------------------------------------------------------- one job
-
-
-def free_port() -> int:
-    """A port that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Job:
