@@ -140,12 +140,12 @@ def broadcast(
         pg = group_of(group)
         root = _rank_in(pg, src, group_src, "src", "broadcast")
         name, writes = f"broadcast(src={pg.ranks[root]})", async_op or pg.rank() != root
-        step = Collective(name, pg, lambda key, array: pg.broadcast(key, array, root), writes)
+        step = Collective(name, pg, lambda key, array: pg.broadcast_array(key, array, root), writes)
         if (work := step.on(tensor, async_op=async_op)) is not None:
             return work if async_op else None
     array, pg = _array(tensor, "tensor"), group_of(group)
     root, key = _rank_in(pg, src, group_src, "src", "broadcast"), pg.key()
-    return _finish(pg, lambda: _write(tensor, pg.broadcast(key, array, root), "broadcast"), async_op, [tensor])
+    return _finish(pg, lambda: _write(tensor, pg.broadcast_array(key, array, root), "broadcast"), async_op, [tensor])
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
@@ -180,7 +180,7 @@ def reduce(
     root, kind, key = _rank_in(pg, dst, group_dst, "dst", "reduce"), check_op(op, array.dtype, "reduce"), pg.key()
 
     def task() -> None:
-        total = pg.reduce(key, array, root, kind)
+        total = pg.reduce_array(key, array, root, kind)
         if total is not None:
             _write(tensor, total, "reduce")
 
@@ -327,7 +327,7 @@ def gather(
     key = pg.key()
 
     def task() -> None:
-        arrays = pg.gather(key, array, root)
+        arrays = pg.gather_arrays(key, array, root)
         if arrays is not None:
             _write_all(gather_list, arrays, "gather")  # type: ignore[arg-type]
 
@@ -356,7 +356,9 @@ def scatter(
     elif scatter_list:
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
     key = pg.key()
-    return _finish(pg, lambda: _write(tensor, pg.scatter(key, array, parts, root), "scatter"), async_op, [tensor])
+    return _finish(
+        pg, lambda: _write(tensor, pg.scatter_arrays(key, array, parts, root), "scatter"), async_op, [tensor]
+    )
 
 
 def reduce_scatter(
@@ -371,7 +373,7 @@ def reduce_scatter(
     _check_same([parts[pg.rank()]], array, "reduce_scatter")
     kind, key = check_op(op, array.dtype, "reduce_scatter"), pg.key()
     return _finish(
-        pg, lambda: _write(output, pg.reduce_scatter(key, parts, kind), "reduce_scatter"), async_op, [output]
+        pg, lambda: _write(output, pg.reduce_scatter_arrays(key, parts, kind), "reduce_scatter"), async_op, [output]
     )
 
 
@@ -384,7 +386,7 @@ def reduce_scatter_tensor(
     pg = group_of(group)
     if _is_captured(output) and _is_captured(input) and _fits(input, output, pg):
         kind = check_op(op, output._array.dtype, "reduce_scatter_tensor")
-        call = lambda key, whole, out: pg.reduce_scatter(key, _equal_parts(whole, pg), kind)  # noqa: E731
+        call = lambda key, whole, out: pg.reduce_scatter_arrays(key, _equal_parts(whole, pg), kind)  # noqa: E731
         step = Collective(f"reduce_scatter_tensor({kind.name})", pg, call, output=output, is_alike=False)
         if (work := step.on(input, output, async_op)) is not None:
             return work if async_op else None
@@ -399,7 +401,7 @@ def reduce_scatter_tensor(
     parts = _equal_parts(whole, pg)
 
     def task() -> None:
-        _write(output, pg.reduce_scatter(key, parts, kind), "reduce_scatter_tensor")
+        _write(output, pg.reduce_scatter_arrays(key, parts, kind), "reduce_scatter_tensor")
 
     return _finish(pg, task, async_op, [output])
 
@@ -481,7 +483,7 @@ def barrier(
             operator.index(number)
     pg = group_of(group)
     key = pg.key()
-    return _finish(pg, lambda: pg.barrier(key, timeout), async_op, None)
+    return _finish(pg, lambda: pg.await_all(key, timeout), async_op, None)
 
 
 def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
@@ -492,7 +494,7 @@ def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_
     if _is_outside(group, "monitored_barrier"):
         return
     pg = group_of(group)
-    pg.monitored_barrier(pg.key(), pg.timeout if timeout is None else timeout, wait_all_ranks)
+    pg.await_all_monitored(pg.key(), pg.timeout if timeout is None else timeout, wait_all_ranks)
 
 
 _SENT_AT_ONCE = 1 << 16  # bytes
@@ -537,7 +539,7 @@ def _sending(
     """The group, and what sends the tensor."""
     pg, array = group_of(group), _array(tensor, "tensor")
     peer, key, note = _peer(pg, dst, group_dst, "dst"), _point_key(pg, tag), described(array).encode()
-    return pg, lambda: pg.send(peer, key, array, note)
+    return pg, lambda: pg.send_array(peer, key, array, note)
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
@@ -589,14 +591,15 @@ class P2POp:
                 "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or ``torch.distributed.irecv``."
             )
         _array(tensor, "tensor")
-        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = (
-            op,
-            tensor,
-            peer,
-            group,
-            tag,
-            group_peer,
-        )
+        self.op, self.tensor, self.peer, self.group = op, tensor, peer, group
+        self.tag, self.group_peer = tag, group_peer
+
+    def __repr__(self) -> str:
+        pg = group_of(self.group)
+        other = _rank_in(pg, self.peer, self.group_peer, "peer")
+        source, target = (pg.rank(), other) if self.op is isend else (other, pg.rank())
+        ends = f"pg={pg.group_name}, group_src={source}, group_dst={target}"
+        return f"P2POp({self.op.__name__} {ends},  {self.tensor.shape}, {self.tensor.dtype})"
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:

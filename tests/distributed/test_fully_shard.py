@@ -194,10 +194,24 @@ def tensors(rank, size):
         "grads": torch.equal(grad.full_tensor(), 2 * whole) and torch.equal(w.grad.full_tensor(), 2 * whole),
         "norms": [t.norm(p).item() for p in (1, 2, 3, float("inf"))],
         "sum": t.sum().item(),
+        "mean": (t.mean().item(), t.mean().full_tensor().item(), same.mean().item()),
+        "layouts": layouts(t, same, whole),
         "all and any": [bool(f) for f in ((t < 13).all(), (t < 14).all(), (t > 12).any(), (~(t < 14)).any())],
         "elements": torch.equal(((t + 1) * t / 2).full_tensor(), (whole + 1) * whole / 2),
         "state": torch.equal(torch.zeros_like(t).add_(t, alpha=2).full_tensor(), 2 * whole),
     }
+
+
+def layouts(t, same, whole):
+    """The same numbers in another layout."""
+    everywhere, parts = t.redistribute(placements=[Replicate()]), same.redistribute(same.device_mesh, [Shard(0)])
+    total = (t * 2).sum().redistribute(placements=[Replicate()])
+    return (
+        everywhere.placements == (Replicate(),) and torch.equal(everywhere.to_local(), whole),
+        parts.placements == (Shard(0),) and torch.equal(parts.to_local(), t.to_local()),
+        parts.shape == whole.shape and torch.equal(t.redistribute(placements=[Shard(0)]).to_local(), t.to_local()),
+        total.to_local().item() == 2 * whole.sum().item(),
+    )
 
 
 def switched(rank, size):

@@ -211,7 +211,7 @@ class DistributedDataParallel(Module, Joinable):
         group, arrays = self.process_group, [t._array for t in tensors]
         flat = arrays[0] if len(arrays) == 1 else np.concatenate([a.reshape(-1) for a in arrays])
         key = group.key()
-        values = group.run(lambda: group.broadcast(key, flat, root))
+        values = group.run(lambda: group.broadcast_array(key, flat, root))
         if group.rank() == root:
             return
         if len(arrays) == 1:
