@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import warnings
+import zlib
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -16,7 +17,9 @@ import numpy as np
 
 from ..core.dispatch.mode import emit_event, thread
 from ..core.tensor.storage import storage_of
-from ..core.tensor.tensor import Tensor
+from ..core.tensor.tensor import Tensor, wrap
+from ..sparse.coo import SparseTensor, assemble, replace
+from ..sparse.entries import indices_of
 from .captured import Collective
 from .control.inbox import Request
 from .process_group import ProcessGroup, described
@@ -149,9 +152,11 @@ def broadcast(
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """Write the reduction over all processes into every one's tensor."""
+    """Write the reduction over all processes into every one's tensor. A sparse one can be added up only; the sum is coalesced."""
     if _is_outside(group, "all_reduce"):
         return None
+    if isinstance(tensor, SparseTensor):
+        return _all_reduce_sparse(tensor, op, group_of(group), async_op)
     if _is_captured(tensor):
         pg = group_of(group)
         kind = check_op(op, tensor._array.dtype)
@@ -163,6 +168,55 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
         return _later(pg, all_reduce, op, tensor)
     kind, key = check_op(op, array.dtype), pg.key()
     return _finish(pg, lambda: _write(tensor, pg.all_reduce(key, array, kind), "all_reduce"), async_op, [tensor])
+
+
+def _all_reduce_sparse(tensor: SparseTensor, op: Any, pg: ProcessGroup, async_op: bool) -> Work | None:
+    if check_op(op, tensor._array.dtype) is not ReduceOp.SUM:
+        raise RuntimeError(
+            "ProcessGroupGloo::allreduce: unsupported reduction operation (allreduce of sparse tensors only works with "
+            "ReduceOp.SUM)"
+        )
+    total = sparse_sum(pg, tensor)
+    return _finish(pg, lambda: replace(tensor, total()), async_op, [tensor])
+
+
+def sparse_sum(pg: ProcessGroup, tensor: SparseTensor) -> Callable[[], SparseTensor]:
+    """What adds up the processes' sparse tensors, coalesced, when it is called: in the order of ranks, the same bits everywhere.
+
+    It raises RuntimeError in all processes where sizes or types differ.
+    """
+    if thread.state.level > 1:
+        emit_event("left", _LEFT)
+    own, keys = tensor.coalesce(), [pg.key() for _ in range(3)]
+    places, values, sizes = own._flat(), own._values()._array, own._sizes()
+    shape = zlib.crc32(f"{values.dtype} {[*own.shape]} {len(sizes)}".encode())
+
+    def total() -> SparseTensor:
+        heads = pg.all_gather(keys[0], np.array([shape, len(places)], np.int64))
+        if any(head[0] != shape for head in heads):
+            raise RuntimeError(
+                f"all_reduce: the sparse tensors of the processes have other types or sizes than {own.dtype} {[*own.shape]}"
+            )
+        counts = [int(head[1]) for head in heads]
+        all_places, all_values = (
+            pg.all_gather(key, _lengthened(array, max(counts)))
+            for key, array in zip(keys[1:], (places, values), strict=True)
+        )
+        stacked, entries = (
+            np.concatenate([array[:n] for array, n in zip(arrays, counts, strict=True)])
+            for arrays in (all_places, all_values)
+        )
+        shape_of_all = tuple(own.shape)
+        return assemble(wrap(indices_of(stacked, sizes)), wrap(entries), shape_of_all, False).coalesce()
+
+    return total
+
+
+def _lengthened(array: np.ndarray, rows: int) -> np.ndarray:
+    """The array with zeros after it."""
+    whole = np.zeros((rows, *array.shape[1:]), array.dtype)
+    whole[: len(array)] = array
+    return whole
 
 
 def reduce(

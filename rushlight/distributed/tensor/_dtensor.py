@@ -196,7 +196,9 @@ class DTensor(Tensor):
         gradients.
         """
         if any(value is not None for value in kwargs.values()) or device_mesh not in (None, self.device_mesh):
-            raise NotImplementedError("DTensor.redistribute to another mesh, or with types of elements, is not implemented")
+            raise NotImplementedError(
+                "DTensor.redistribute to another mesh, or with types of elements, is not implemented"
+            )
         if placements is None:
             raise RuntimeError("placements is needed for redistribute!")
         if is_grad_enabled() and self.requires_grad:
