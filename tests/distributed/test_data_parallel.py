@@ -322,7 +322,7 @@ def sparse_gradients(rank, size):
         RuntimeError, match=r"words\.weight belongs to a module with sparse=True, and its gradient is dense"
     ):
         model(torch.tensor([1]), True).backward()
-    with pytest.raises(RuntimeError, match="have other types or sizes than torch.float32"):
+    with pytest.raises(RuntimeError, match=r"have other types or sizes than torch\.float32"):
         dist.all_reduce(torch.zeros(2 + rank, 2).to_sparse())
     return found, share, weights
 
