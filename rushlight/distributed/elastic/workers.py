@@ -53,10 +53,10 @@ class Workers:
     def _start(self, args: argparse.Namespace, environment: dict[str, str], local_rank: int) -> None:
         rank = str(self.first_rank + local_rank)
         own = {**environment, "LOCAL_RANK": str(local_rank), "RANK": rank, "ROLE_RANK": rank}
-        chosen = (streams_of(text, local_rank) for text in (args.redirects, args.tee))
+        redirected, tee = (streams_of(text, local_rank) for text in (args.redirects, args.tee))
         shown = args.local_ranks_filter
         is_hidden = bool(shown) and str(local_rank) not in shown.split(",")
-        output = Output(args.log_dir, rank, f"{args.role}{local_rank}", *chosen, is_hidden)
+        output = Output(args.log_dir, rank, f"{args.role}{local_rank}", redirected, tee, is_hidden)
         self._outputs.append(output)
         begin = None if _prctl is None else partial(_ends_with, os.getpid())
         self._processes.append(
