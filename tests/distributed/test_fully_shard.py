@@ -140,7 +140,7 @@ def refused(rank, size):
         "mixed": lambda: p + torch.ones(4, 4),
         "matmul": lambda: p @ p,
         "index": lambda: p[0],
-        "mean": lambda: p.mean(),
+        "prod": lambda: p.prod(),
         "item": lambda: p.item(),
         "plain state": lambda: net.load_state_dict({"weight": torch.ones(4, 4), "bias": torch.ones(4)}),
         "copy": lambda: copy.deepcopy(net),
@@ -490,7 +490,7 @@ REFUSED = {
     "mixed": ("RuntimeError", "aten.add.Tensor got mixed torch.Tensor and DTensor, need to convert all torch.Tensor"),
     "matmul": ("NotImplementedError", "of a DTensor, of which this process has a part, is not implemented"),
     "index": ("NotImplementedError", "torch.select of a DTensor"),
-    "mean": ("NotImplementedError", "torch.mean of a DTensor"),
+    "prod": ("NotImplementedError", "torch.prod of a DTensor"),
     "item": ("RuntimeError", "a Tensor with 16 elements cannot be converted to Scalar"),
     "plain state": ("RuntimeError", "got mixed torch.Tensor and DTensor"),
     "copy": ("AssertionError", "FSDP does not support deepcopy. Please use state dict for serialization."),
@@ -533,6 +533,7 @@ def test_tensors_of_parts(results):
         found = results[rank]["tensors"]
         assert found.pop("norms") == pytest.approx(norms) and found.pop("sum") == 91.0
         assert found.pop("all and any") == [False, True, True, False]
+        assert found.pop("mean") == (6.5, 6.5, 6.5) and found.pop("layouts") == (True,) * 4
         assert all(found.values()), found
 
 
