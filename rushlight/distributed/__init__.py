@@ -20,6 +20,8 @@ from .collectives import *  # noqa: F403
 from .debug_level import *  # noqa: F403
 from .device_mesh import DeviceMesh, init_device_mesh
 from .errors import *  # noqa: F403
+from .group_methods import options
+from .group_methods.options import *  # noqa: F403
 from .objects import *  # noqa: F403
 from .process_group import ProcessGroup
 from .reduce_op import RedOpType, ReduceOp, supports_complex
@@ -60,6 +62,7 @@ __all__ += collectives.__all__
 __all__ += debug_level.__all__
 __all__ += errors.__all__
 __all__ += objects.__all__
+__all__ += options.__all__
 __all__ += world.__all__
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import warnings
+import zlib
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -16,7 +17,9 @@ import numpy as np
 
 from ..core.dispatch.mode import emit_event, thread
 from ..core.tensor.storage import storage_of
-from ..core.tensor.tensor import Tensor
+from ..core.tensor.tensor import Tensor, wrap
+from ..sparse.coo import SparseTensor, assemble, replace
+from ..sparse.entries import indices_of
 from .captured import Collective
 from .control.inbox import Request
 from .process_group import ProcessGroup, described
@@ -140,18 +143,20 @@ def broadcast(
         pg = group_of(group)
         root = _rank_in(pg, src, group_src, "src", "broadcast")
         name, writes = f"broadcast(src={pg.ranks[root]})", async_op or pg.rank() != root
-        step = Collective(name, pg, lambda key, array: pg.broadcast(key, array, root), writes)
+        step = Collective(name, pg, lambda key, array: pg.broadcast_array(key, array, root), writes)
         if (work := step.on(tensor, async_op=async_op)) is not None:
             return work if async_op else None
     array, pg = _array(tensor, "tensor"), group_of(group)
     root, key = _rank_in(pg, src, group_src, "src", "broadcast"), pg.key()
-    return _finish(pg, lambda: _write(tensor, pg.broadcast(key, array, root), "broadcast"), async_op, [tensor])
+    return _finish(pg, lambda: _write(tensor, pg.broadcast_array(key, array, root), "broadcast"), async_op, [tensor])
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """Write the reduction over all processes into every one's tensor."""
+    """Write the reduction over all processes into every one's tensor. A sparse one can be added up only; the sum is coalesced."""
     if _is_outside(group, "all_reduce"):
         return None
+    if isinstance(tensor, SparseTensor):
+        return _all_reduce_sparse(tensor, op, group_of(group), async_op)
     if _is_captured(tensor):
         pg = group_of(group)
         kind = check_op(op, tensor._array.dtype)
@@ -163,6 +168,55 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
         return _later(pg, all_reduce, op, tensor)
     kind, key = check_op(op, array.dtype), pg.key()
     return _finish(pg, lambda: _write(tensor, pg.all_reduce(key, array, kind), "all_reduce"), async_op, [tensor])
+
+
+def _all_reduce_sparse(tensor: SparseTensor, op: Any, pg: ProcessGroup, async_op: bool) -> Work | None:
+    if check_op(op, tensor._array.dtype) is not ReduceOp.SUM:
+        raise RuntimeError(
+            "ProcessGroupGloo::allreduce: unsupported reduction operation (allreduce of sparse tensors only works with "
+            "ReduceOp.SUM)"
+        )
+    total = sparse_sum(pg, tensor)
+    return _finish(pg, lambda: replace(tensor, total()), async_op, [tensor])
+
+
+def sparse_sum(pg: ProcessGroup, tensor: SparseTensor) -> Callable[[], SparseTensor]:
+    """What adds up the processes' sparse tensors, coalesced, when it is called: in the order of ranks, the same bits everywhere.
+
+    It raises RuntimeError in all processes where sizes or types differ.
+    """
+    if thread.state.level > 1:
+        emit_event("left", _LEFT)
+    own, keys = tensor.coalesce(), [pg.key() for _ in range(3)]
+    places, values, sizes = own._flat(), own._values()._array, own._sizes()
+    shape = zlib.crc32(f"{values.dtype} {[*own.shape]} {len(sizes)}".encode())
+
+    def total() -> SparseTensor:
+        heads = pg.all_gather(keys[0], np.array([shape, len(places)], np.int64))
+        if any(head[0] != shape for head in heads):
+            raise RuntimeError(
+                f"all_reduce: the sparse tensors of the processes have other types or sizes than {own.dtype} {[*own.shape]}"
+            )
+        counts = [int(head[1]) for head in heads]
+        all_places, all_values = (
+            pg.all_gather(key, _lengthened(array, max(counts)))
+            for key, array in zip(keys[1:], (places, values), strict=True)
+        )
+        stacked, entries = (
+            np.concatenate([array[:n] for array, n in zip(arrays, counts, strict=True)])
+            for arrays in (all_places, all_values)
+        )
+        shape_of_all = tuple(own.shape)
+        return assemble(wrap(indices_of(stacked, sizes)), wrap(entries), shape_of_all, False).coalesce()
+
+    return total
+
+
+def _lengthened(array: np.ndarray, rows: int) -> np.ndarray:
+    """The array with zeros after it."""
+    whole = np.zeros((rows, *array.shape[1:]), array.dtype)
+    whole[: len(array)] = array
+    return whole
 
 
 def reduce(
@@ -180,7 +234,7 @@ def reduce(
     root, kind, key = _rank_in(pg, dst, group_dst, "dst", "reduce"), check_op(op, array.dtype, "reduce"), pg.key()
 
     def task() -> None:
-        total = pg.reduce(key, array, root, kind)
+        total = pg.reduce_array(key, array, root, kind)
         if total is not None:
             _write(tensor, total, "reduce")
 
@@ -327,7 +381,7 @@ def gather(
     key = pg.key()
 
     def task() -> None:
-        arrays = pg.gather(key, array, root)
+        arrays = pg.gather_arrays(key, array, root)
         if arrays is not None:
             _write_all(gather_list, arrays, "gather")  # type: ignore[arg-type]
 
@@ -356,7 +410,9 @@ def scatter(
     elif scatter_list:
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
     key = pg.key()
-    return _finish(pg, lambda: _write(tensor, pg.scatter(key, array, parts, root), "scatter"), async_op, [tensor])
+    return _finish(
+        pg, lambda: _write(tensor, pg.scatter_arrays(key, array, parts, root), "scatter"), async_op, [tensor]
+    )
 
 
 def reduce_scatter(
@@ -371,7 +427,7 @@ def reduce_scatter(
     _check_same([parts[pg.rank()]], array, "reduce_scatter")
     kind, key = check_op(op, array.dtype, "reduce_scatter"), pg.key()
     return _finish(
-        pg, lambda: _write(output, pg.reduce_scatter(key, parts, kind), "reduce_scatter"), async_op, [output]
+        pg, lambda: _write(output, pg.reduce_scatter_arrays(key, parts, kind), "reduce_scatter"), async_op, [output]
     )
 
 
@@ -384,7 +440,7 @@ def reduce_scatter_tensor(
     pg = group_of(group)
     if _is_captured(output) and _is_captured(input) and _fits(input, output, pg):
         kind = check_op(op, output._array.dtype, "reduce_scatter_tensor")
-        call = lambda key, whole, out: pg.reduce_scatter(key, _equal_parts(whole, pg), kind)  # noqa: E731
+        call = lambda key, whole, out: pg.reduce_scatter_arrays(key, _equal_parts(whole, pg), kind)  # noqa: E731
         step = Collective(f"reduce_scatter_tensor({kind.name})", pg, call, output=output, is_alike=False)
         if (work := step.on(input, output, async_op)) is not None:
             return work if async_op else None
@@ -399,7 +455,7 @@ def reduce_scatter_tensor(
     parts = _equal_parts(whole, pg)
 
     def task() -> None:
-        _write(output, pg.reduce_scatter(key, parts, kind), "reduce_scatter_tensor")
+        _write(output, pg.reduce_scatter_arrays(key, parts, kind), "reduce_scatter_tensor")
 
     return _finish(pg, task, async_op, [output])
 
@@ -481,7 +537,7 @@ def barrier(
             operator.index(number)
     pg = group_of(group)
     key = pg.key()
-    return _finish(pg, lambda: pg.barrier(key, timeout), async_op, None)
+    return _finish(pg, lambda: pg.await_all(key, timeout), async_op, None)
 
 
 def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
@@ -492,7 +548,7 @@ def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_
     if _is_outside(group, "monitored_barrier"):
         return
     pg = group_of(group)
-    pg.monitored_barrier(pg.key(), pg.timeout if timeout is None else timeout, wait_all_ranks)
+    pg.await_all_monitored(pg.key(), pg.timeout if timeout is None else timeout, wait_all_ranks)
 
 
 _SENT_AT_ONCE = 1 << 16  # bytes
@@ -537,7 +593,7 @@ def _sending(
     """The group, and what sends the tensor."""
     pg, array = group_of(group), _array(tensor, "tensor")
     peer, key, note = _peer(pg, dst, group_dst, "dst"), _point_key(pg, tag), described(array).encode()
-    return pg, lambda: pg.send(peer, key, array, note)
+    return pg, lambda: pg.send_array(peer, key, array, note)
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
@@ -589,14 +645,15 @@ class P2POp:
                 "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or ``torch.distributed.irecv``."
             )
         _array(tensor, "tensor")
-        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = (
-            op,
-            tensor,
-            peer,
-            group,
-            tag,
-            group_peer,
-        )
+        self.op, self.tensor, self.peer, self.group = op, tensor, peer, group
+        self.tag, self.group_peer = tag, group_peer
+
+    def __repr__(self) -> str:
+        pg = group_of(self.group)
+        other = _rank_in(pg, self.peer, self.group_peer, "peer")
+        source, target = (pg.rank(), other) if self.op is isend else (other, pg.rank())
+        ends = f"pg={pg.group_name}, group_src={source}, group_dst={target}"
+        return f"P2POp({self.op.__name__} {ends},  {self.tensor.shape}, {self.tensor.dtype})"
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:

@@ -1,6 +1,6 @@
 """What goes wrong between processes."""
 
-__all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistQueueEmptyError", "DistStoreError"]
+__all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "QueueEmptyError"]
 
 
 class DistError(RuntimeError):
@@ -19,9 +19,9 @@ class DistStoreError(DistError):
     """A store did not answer, or a key did not appear in time."""
 
 
-class DistQueueEmptyError(DistStoreError):
+class QueueEmptyError(DistStoreError):
     """A queue of a store is empty."""
 
 
-for _error in (DistError, DistBackendError, DistNetworkError, DistStoreError, DistQueueEmptyError):
+for _error in (DistError, DistBackendError, DistNetworkError, DistStoreError, QueueEmptyError):
     _error.__module__ = "torch.distributed"

@@ -27,7 +27,7 @@ def _packed(value: Any) -> np.ndarray:
 
 
 def _send(pg: ProcessGroup, rank: int, key: bytes, value: Any, note: bytes = b"") -> None:
-    pg.send(rank, key, _packed(value), note)
+    pg.send_array(rank, key, _packed(value), note)
 
 
 def _receive(pg: ProcessGroup, rank: int, key: bytes) -> Any:

@@ -158,7 +158,7 @@ class ProcessGroup:
             self._checksum = zlib.crc32(note, self._checksum)
         return Call(self, key, note, timeout)
 
-    def send(self, rank: int, key: bytes, array: np.ndarray, note: bytes = b"") -> None:
+    def send_array(self, rank: int, key: bytes, array: np.ndarray, note: bytes = b"") -> None:
         """Send an array to a rank of the group."""
         self._tell_of_earlier(rank)
         self.mesh.send(self.ranks[rank], key, np.ascontiguousarray(array), note)
@@ -214,7 +214,7 @@ class ProcessGroup:
 
     # ------------------------------------------------------------------------------------------ collectives
 
-    def broadcast(self, key: bytes, array: np.ndarray, root: int) -> np.ndarray:
+    def broadcast_array(self, key: bytes, array: np.ndarray, root: int) -> np.ndarray:
         """Root's array, everywhere."""
         call = f"broadcast(src={self.ranks[root]}) of {described(array)}"
         if self.wire is not None:
@@ -224,7 +224,7 @@ class ProcessGroup:
             self.announce_to_root(root, key, note)
             return self.take(root, key, array)
         for rank in self._others():
-            self.send(rank, key, array, note)
+            self.send_array(rank, key, array, note)
         return array
 
     def all_gather(self, key: bytes, array: np.ndarray, into: np.ndarray | None = None) -> list[np.ndarray]:
@@ -242,10 +242,10 @@ class ProcessGroup:
 
     def _all_gather(self, key: bytes, array: np.ndarray, note: bytes) -> list[np.ndarray]:
         for rank in self._others():
-            self.send(rank, key, array, note)
+            self.send_array(rank, key, array, note)
         return [array if rank == self._rank else self.take(rank, key, array) for rank in range(self.size())]
 
-    def gather(self, key: bytes, array: np.ndarray, root: int) -> list[np.ndarray] | None:
+    def gather_arrays(self, key: bytes, array: np.ndarray, root: int) -> list[np.ndarray] | None:
         """The arrays of all ranks, at root."""
         call = f"gather(dst={self.ranks[root]}) of {described(array)}"
         if self.wire is not None:
@@ -256,13 +256,13 @@ class ProcessGroup:
 
     def _gather(self, key: bytes, array: np.ndarray, root: int, note: bytes) -> list[np.ndarray] | None:
         if self._rank != root:
-            self.send(root, key, array, note)
+            self.send_array(root, key, array, note)
             self.tell_later(root, key, note)
             return None
         self.announce_to_others(key, note)
         return [array if rank == root else self.take(rank, key, array) for rank in range(self.size())]
 
-    def scatter(self, key: bytes, like: np.ndarray, parts: list[np.ndarray] | None, root: int) -> np.ndarray:
+    def scatter_arrays(self, key: bytes, like: np.ndarray, parts: list[np.ndarray] | None, root: int) -> np.ndarray:
         """The part that root has for this rank."""
         call = f"scatter(src={self.ranks[root]}) of {described(like)}"
         if self.wire is not None:
@@ -273,7 +273,7 @@ class ProcessGroup:
             return self.take(root, key, like)
         assert parts is not None
         for rank in self._others():
-            self.send(rank, key, parts[rank], note)
+            self.send_array(rank, key, parts[rank], note)
         return parts[root]
 
     def all_to_all(self, key: bytes, outgoing: list[np.ndarray], likes: list[np.ndarray]) -> list[np.ndarray]:
@@ -293,11 +293,11 @@ class ProcessGroup:
         self, key: bytes, outgoing: list[np.ndarray], likes: list[np.ndarray], note: bytes
     ) -> list[np.ndarray]:
         for rank in self._others():
-            self.send(rank, key, outgoing[rank], note + b"\0" + described(outgoing[rank]).encode())
+            self.send_array(rank, key, outgoing[rank], note + b"\0" + described(outgoing[rank]).encode())
         own = self._rank
         return [outgoing[own] if rank == own else self.take(rank, key, likes[rank]) for rank in range(self.size())]
 
-    def reduce_scatter(
+    def reduce_scatter_arrays(
         self, key: bytes, parts: list[np.ndarray], op: RedOpType, into: np.ndarray | None = None
     ) -> np.ndarray:
         """The reduction, over all ranks, of their parts for this rank, in `into` if there is one and it can be."""
@@ -312,7 +312,7 @@ class ProcessGroup:
         own = parts[self._rank]
         return combine(op, self._all_to_all(key, parts, [own] * self.size(), note))
 
-    def reduce(self, key: bytes, array: np.ndarray, root: int, op: RedOpType) -> np.ndarray | None:
+    def reduce_array(self, key: bytes, array: np.ndarray, root: int, op: RedOpType) -> np.ndarray | None:
         """The reduction over all ranks, at root."""
         call = f"reduce({op.name}, dst={self.ranks[root]}) of {described(array)}"
         if self.wire is not None:
@@ -337,11 +337,11 @@ class ProcessGroup:
         pieces = np.array_split(flat, n)
         mine = self._reduce_scatter(key + b"/1", pieces, op, note)
         for rank in self._others():
-            self.send(rank, key + b"/2", mine, note)
+            self.send_array(rank, key + b"/2", mine, note)
         reduced = [mine if rank == self._rank else self.take(rank, key + b"/2", pieces[rank]) for rank in range(n)]
         return np.concatenate(reduced).reshape(array.shape)
 
-    def barrier(self, key: bytes, timeout: timedelta | None = None) -> None:
+    def await_all(self, key: bytes, timeout: timedelta | None = None) -> None:
         """Wait until every rank has come here."""
         call = "barrier()"
         if self.wire is not None:
@@ -353,7 +353,7 @@ class ProcessGroup:
         """Wait until all others have begun the same call: a word from each, or, among many, from the first, which has heard all."""
         waits_for_first = self.mesh.is_star and self._rank > 0
         if waits_for_first:
-            self.send(0, key, _MARK, note)
+            self.send_array(0, key, _MARK, note)
         elif not self.mesh.is_star:
             self._tell_others(key, note)
         for rank in (0,) if waits_for_first else self._others():
@@ -363,13 +363,13 @@ class ProcessGroup:
 
     def _tell_others(self, key: bytes, note: bytes) -> None:
         for rank in self._others():
-            self.send(rank, key, _MARK, note)
+            self.send_array(rank, key, _MARK, note)
 
-    def monitored_barrier(self, key: bytes, timeout: timedelta, wait_all: bool) -> None:
+    def await_all_monitored(self, key: bytes, timeout: timedelta, wait_all: bool) -> None:
         """Rank 0 waits for a message of each other rank, and then lets them go on. Raises RuntimeError with who is missing."""
         note = self.begin(key, "monitored_barrier()")
         if self._rank:
-            self.send(0, key, _MARK, note)
+            self.send_array(0, key, _MARK, note)
             self.tell_later(0, key, note)
             try:
                 self.take(0, key, _MARK, timeout)

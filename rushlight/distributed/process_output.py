@@ -34,12 +34,15 @@ class Output:
     """The output of one process: `arguments` for its start, `begin(process)` after it, and `end()`.
 
     redirected, shown: numbers of streams that go to files, and to files and the launcher's output (there each line has
-    `[default<local rank>]:` in front). With a folder and neither of them, all goes to `<folder>/<rank>.log`; else to
-    `<folder>/<rank>/stdout.log` and `stderr.log`, in a temporary folder where none is given.
+    `[<name>]:` in front). With a folder and neither of them, all goes to `<folder>/<rank>.log`; else to
+    `<folder>/<rank>/stdout.log` and `stderr.log`, in a temporary folder where none is given. is_hidden: nothing of it goes to
+    the launcher's output.
     """
 
-    def __init__(self, folder: str | None, rank: str, local_rank: int, redirected: int, shown: int):
-        self.label = f"[default{local_rank}]:"
+    def __init__(self, folder: str | None, rank: str, name: str, redirected: int, shown: int, is_hidden: bool = False):
+        self.label = f"[{name}]:"
+        if is_hidden:
+            redirected, shown = redirected | shown, 0
         self._files: list[IO[bytes]] = []
         self._threads: list[threading.Thread] = []
         self._shown: dict[str, IO[bytes]] = {}
@@ -56,6 +59,8 @@ class Output:
                     self.arguments[name] = subprocess.PIPE if shown & bit else file
                     if shown & bit:
                         self._shown[name] = file
+        if is_hidden:
+            self.arguments = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | self.arguments
 
     def _open(self, path: str) -> IO[bytes]:
         self._files.append(open(path, "wb", buffering=0))  # noqa: SIM115 (closed by end)

@@ -48,6 +48,10 @@ def get_args_parser() -> argparse.ArgumentParser:
         "-t", "--tee", default="0", help="streams to show and to write to files: 1 stdout, 2 stderr, 3 both, or 0:1,1:3"
     )
     add("-r", "--redirects", default="0", help="streams to write to files")
+    add("--local-ranks-filter", "--local_ranks_filter", default="", help="whose output is shown here: 0,2")
+    add("--role", default="default", help="a name of the processes: ROLE_NAME, and in front of lines that are shown")
+    for name in ("monitor-interval", "start-method"):  # torch's, of functions that it starts
+        add(f"--{name}", f"--{name.replace('-', '_')}", help=argparse.SUPPRESS)
     add("-m", "--module", action="store_true", help="the program is a module's name")
     add("--no-python", "--no_python", action="store_true", help="the program is no Python program")
     add("--use-env", "--use_env", action="store_true", help=argparse.SUPPRESS)

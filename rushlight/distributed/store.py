@@ -6,6 +6,7 @@ A get waits until the key is there, or raises DistStoreError when the time is up
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import socket
@@ -17,8 +18,8 @@ from datetime import timedelta
 from typing import Any
 
 from . import handshake
-from .control.store_server import StoreServer, receive_fields, send_fields, swapped
-from .errors import DistNetworkError, DistStoreError
+from .control.store_server import StoreServer, Table, receive_fields, send_fields, swapped
+from .errors import DistNetworkError, DistStoreError, QueueEmptyError
 
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
 
@@ -90,6 +91,38 @@ class Store:
         for key, value in zip(keys, values, strict=True):
             self.set(key, value)
 
+    def queue_push(self, key: str, value: str | bytes) -> None:
+        """Put a value at the end of the queue of a name. A key should be either a queue's or a value's."""
+        self._push(key, _bytes(value))
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        """Take the first value of a queue; block: wait for one.
+
+        Raises QueueEmptyError where there is none and block is False, DistStoreError when the time is up.
+        """
+        deadline = time.monotonic() + self.timeout.total_seconds()
+        while (value := self._pop(key)) is None:
+            if not block:
+                raise QueueEmptyError("queue is empty")
+            if not self._await(key, deadline):
+                limit_ms = int(self.timeout.total_seconds() * 1000)
+                raise DistStoreError(f"wait timeout after {limit_ms}ms, keys: /{key}")
+        return value
+
+    def queue_len(self, key: str) -> int:
+        """How many values a queue has; 0 where there is no such queue."""
+        return self._length(key)
+
+    def barrier(self, key: str, world_size: int, timeout: timedelta | None = None) -> None:
+        """Wait until `world_size` callers have come to the barrier of this name, which serves once."""
+        if self.add(f"{key}/num_members", 1) == world_size:
+            self.set(f"{key}/last_member", "1")
+        self.wait([f"{key}/last_member"], timeout)
+
+    def clone(self) -> Store:
+        """Another object for the same table, for another thread."""
+        return copy.copy(self)
+
     def set_timeout(self, timeout: timedelta) -> None:
         """How long `get` and `wait` wait."""
         self.timeout = timeout
@@ -119,6 +152,15 @@ class Store:
     def _keys(self) -> list[str]:
         raise NotImplementedError(f"{type(self).__name__}.num_keys")
 
+    def _push(self, key: str, value: bytes) -> None:
+        raise NotImplementedError("queue support is not implemented.")
+
+    def _pop(self, key: str) -> bytes | None:
+        raise NotImplementedError("queue support is not implemented.")
+
+    def _length(self, key: str) -> int:
+        raise NotImplementedError("queue support is not implemented.")
+
     def _await(self, key: str, deadline: float) -> bool:
         """Wait for one key until `deadline` on the monotonic clock; whether it is there."""
         while self._peek(key) is None:
@@ -137,7 +179,7 @@ class HashStore(Store):
 
     def __init__(self) -> None:
         super().__init__()
-        self._table: dict[str, bytes] = {}
+        self._table = Table()
         self._changed = threading.Condition()
 
     def _set(self, key: str, value: bytes) -> None:
@@ -147,7 +189,20 @@ class HashStore(Store):
 
     def _peek(self, key: str) -> bytes | None:
         with self._changed:
-            return self._table.get(key)
+            return self._table.peek(key)
+
+    def _push(self, key: str, value: bytes) -> None:
+        with self._changed:
+            self._table.push(key, value)
+            self._changed.notify_all()
+
+    def _pop(self, key: str) -> bytes | None:
+        with self._changed:
+            return self._table.take(key)
+
+    def _length(self, key: str) -> int:
+        with self._changed:
+            return self._table.length(key)
 
     def _add(self, key: str, amount: int) -> int:
         with self._changed:
@@ -177,7 +232,9 @@ class HashStore(Store):
 
     def _await(self, key: str, deadline: float) -> bool:
         with self._changed:
-            return self._changed.wait_for(lambda: key in self._table, max(0.0, deadline - time.monotonic()))
+            return self._changed.wait_for(
+                lambda: self._table.peek(key) is not None, max(0.0, deadline - time.monotonic())
+            )
 
 
 class PrefixStore(Store):
@@ -208,6 +265,25 @@ class PrefixStore(Store):
 
     def _delete(self, key: str) -> bool:
         return self.underlying_store._delete(self._name(key))
+
+    def _push(self, key: str, value: bytes) -> None:
+        self.underlying_store._push(self._name(key), value)
+
+    def _pop(self, key: str) -> bytes | None:
+        return self.underlying_store._pop(self._name(key))
+
+    def _length(self, key: str) -> int:
+        return self.underlying_store._length(self._name(key))
+
+    def clone(self) -> PrefixStore:
+        """Another object for the same table, for another thread."""
+        return PrefixStore(self.prefix, self.underlying_store.clone())
+
+    @property
+    def _underlying_non_prefix_store(self) -> Store:
+        """The store below all prefixes."""
+        store = self.underlying_store
+        return store._underlying_non_prefix_store if isinstance(store, PrefixStore) else store
 
     def _keys(self) -> list[str]:
         return self.underlying_store._keys()
@@ -353,6 +429,19 @@ class TCPStore(Store):
 
     def _delete(self, key: str) -> bool:
         return bool(self._ask("delete", key.encode()))
+
+    def _push(self, key: str, value: bytes) -> None:
+        self._ask("push", key.encode(), value)
+
+    def _pop(self, key: str) -> bytes | None:
+        return next(iter(self._ask("pop", key.encode())), None)
+
+    def _length(self, key: str) -> int:
+        return int(self._ask("length", key.encode())[0])
+
+    def clone(self) -> TCPStore:
+        """Another connection to the same table, for another thread."""
+        return TCPStore(self.host, self.port, None, False, self.timeout)
 
     def _keys(self) -> list[str]:
         return [key.decode() for key in self._ask("keys")]

@@ -11,7 +11,7 @@ from typing import Any
 from .control.guard import notice
 from .errors import DistError
 
-__all__ = ["Future", "Line", "Work", "completed"]
+__all__ = ["Future", "Line", "Work", "all_of", "completed"]
 
 
 class Work:
@@ -26,6 +26,7 @@ class Work:
         self._over = threading.Event()
         self._changing = threading.Lock()
         self._callbacks: list[Callable[[], Any]] = []
+        self.limit: timedelta | None = None  # of waiting, where the call gives none
         (start or _in_a_thread)(lambda: self._run(task))
 
     def _run(self, task: Callable[[], Any]) -> None:
@@ -48,6 +49,7 @@ class Work:
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait for the end. Raises what the collective raised, or RuntimeError when the time is up."""
+        timeout = timeout or self.limit
         if not self._over.wait(None if timeout is None or not timeout else timeout.total_seconds()):
             raise RuntimeError("Wait timeout: the collective is still under way")
         if self._error is not None:
@@ -68,6 +70,10 @@ class Work:
     def exception(self) -> BaseException | None:
         """What it raised."""
         return self._error
+
+    def get_future_result(self) -> Future:
+        """A future of how the call has ended, of NCCL's calls. Raises RuntimeError, as for gloo's."""
+        raise RuntimeError("Work::getFutureResult not implemented.")
 
     def source_rank(self) -> int:
         """Who sent what `recv` has taken. Raises RuntimeError for other calls."""
@@ -216,6 +222,16 @@ class Future:
 def completed(value: Any) -> Future:
     """A future whose value is there."""
     return Future(Work(lambda: None, value, lambda run: run()))
+
+
+def all_of(works: list[Work], value: Any) -> Work:
+    """A call that has ended when several have, and whose result is `value`."""
+
+    def wait_for_all() -> None:
+        for work in works:
+            work.wait()
+
+    return Work(wait_for_all, value)
 
 
 class Receipt(Work):

@@ -229,11 +229,12 @@ def test_a_run_within_a_run_puts_back_what_it_found():
 
 def test_threads_take_turns_in_one_arena():
     """A gradient of the main thread's graph may be asked for in another thread, whose run must wait."""
-    order, x = [], np.linspace(-1, 1, 1000, dtype=np.float32)
+    order, x, asked = [], np.linspace(-1, 1, 1000, dtype=np.float32), threading.Event()
     other = _loop_program(1000, _in_python.record)
 
     def run_other():
         order.append("asks")
+        asked.set()
         np.testing.assert_allclose(
             other.run([np.full(1000, 9, np.float32)], [None])[0], np.sin(np.tanh(9.0)), rtol=1e-5
         )
@@ -243,6 +244,7 @@ def test_threads_take_turns_in_one_arena():
 
     def meanwhile():
         thread.start()
+        assert asked.wait(60)
         thread.join(0.2)
         order.append("outer")
 

@@ -133,19 +133,21 @@ def test_a_late_thread_delays_no_other(call):
     """A worker that is held up in its part gets no more of the loop, and one that has not begun is not waited for."""
     library.load().omp_set_num_threads(4)
     try:
-        by = {}
+        by, all_begun = {}, threading.Event()
 
         def piece(_, a, b):
             t = call["omp_get_thread_num"]()
             by.setdefault(t, []).append(a)
+            if sum(map(len, by.values())) == 16:
+                all_begun.set()
             if t:
-                time.sleep(0.05)
+                all_begun.wait(60)
 
         call["pool_share"](Units(piece), None, 16, 1, 16)
     finally:
         library.load().omp_set_num_threads(len(os.sched_getaffinity(0)))
     assert sum(map(len, by.values())) == 16
-    assert all(len(pieces) <= 2 for t, pieces in by.items() if t), by
+    assert all(len(pieces) == 1 for t, pieces in by.items() if t), by
 
 
 def test_changing_sizes_make_no_threads(call):

@@ -352,6 +352,64 @@ def zero(torch):
     return found
 
 
+def sparse(torch):
+    """Sums of sparse tensors, and averages of the sparse gradients of tables."""
+    dist, nn = torch.distributed, torch.nn
+    rank, sums, losses = dist.get_rank(), [], []
+
+    def entries(n):
+        places = torch.tensor([[rank, 3, 3][:n]], dtype=torch.int64)
+        return torch.sparse_coo_tensor(places, torch.arange(2.0 * n).view(n, 2) + rank, (4, 2))
+
+    for n in (3, 1, 3 * (rank == 1), 0):  # as many in each process, and fewer, and none
+        x, y = entries(n), entries(n).coalesce()
+        dist.all_reduce(x)
+        dist.all_reduce(y, async_op=True).wait()
+        sums += [[t.is_coalesced(), t._nnz(), t._indices().tolist(), t._values().tolist()] for t in (x, y)]
+
+    class Tables(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.tags = nn.Embedding(6, 3, sparse=True), nn.EmbeddingBag(5, 3, mode="sum", sparse=True)
+            self.linear = nn.Linear(3, 1)
+
+        def forward(self, i):
+            tags = self.tags(i % 5, torch.arange(len(i)))
+            return self.linear(self.words(i) + tags).square().sum()
+
+    def model(hook=None, **options):
+        torch.manual_seed(0)
+        made = nn.parallel.DistributedDataParallel(Tables(), **options)
+        if hook:
+            made.register_comm_hook(None, hook)
+        return made
+
+    def train(net, optimizers):
+        for step in range(3):
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+            torch.manual_seed(10 * step + rank)
+            with net.no_sync():
+                net(torch.randint(0, 6, (4,))).backward()
+            loss = net(torch.randint(0, 6, (2,)))
+            loss.backward()
+            gradient = net.module.words.weight.grad
+            losses.append([loss.item(), gradient.is_sparse, gradient._nnz(), gradient.to_dense().sum(1).tolist()])
+            for optimizer in optimizers:
+                optimizer.step()
+        losses.append([p.tolist() for p in net.parameters()])
+
+    net = model()
+    tables = [net.module.words.weight, net.module.tags.weight]
+    train(net, [torch.optim.SparseAdam(tables, 0.1), torch.optim.SGD(net.module.linear.parameters(), 0.1)])
+    net = model(find_unused_parameters=True, gradient_as_bucket_view=True)
+    train(net, [torch.optim.SGD(net.parameters(), 0.1)])
+    net = model(_part(torch, "algorithms.ddp_comm_hooks.default_hooks").allreduce_hook)
+    train(net, [torch.optim.SGD(net.parameters(), 0.1)])
+    return [sums, losses]
+
+
 CASES = [
-    functional, coalesced, bucket_views, static_graph, reentrant, unused, partly_used, joined, joined_early, power_sgd, local_sgd, zero,
+    functional, coalesced, bucket_views, static_graph, reentrant, unused, partly_used, joined, joined_early, power_sgd, local_sgd,
+    sparse, zero,
 ]  # fmt: skip

@@ -84,11 +84,13 @@ def measure(clients: int, idle_s: float) -> dict[str, float]:
         [sys.executable, __file__, "hub", str(clients + 1)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert hub.stdin and hub.stdout
+    stores: list[TCPStore] = []
+    joined: list[Client] = []
     try:
         port = int(hub.stdout.readline())
         begun = time.monotonic()
-        stores = [TCPStore("127.0.0.1", port) for _ in range(clients)]
-        joined = [Client(store, i + 1, clients + 1, LIMIT) for i, store in enumerate(stores)]
+        stores += [TCPStore("127.0.0.1", port) for _ in range(clients)]
+        joined += [Client(store, i + 1, clients + 1, LIMIT) for i, store in enumerate(stores)]
         assert json.loads(hub.stdout.readline())["is_star"]
         (roster,) = {client.roster() for client in joined}
         assert [who["rank"] for who in json.loads(zlib.decompress(roster))] == [*range(clients + 1)]
@@ -103,15 +105,15 @@ def measure(clients: int, idle_s: float) -> dict[str, float]:
         time.sleep(idle_s)
         after = ask()
         begun = time.monotonic()
-        dead = joined.pop(clients // 2)
+        dead = joined[clients // 2]
         dead.connections[0].close()
-        await_news(joined, dead.rank)
+        await_news([client for client in joined if client is not dead], dead.rank)
         found |= {"death_s": time.monotonic() - begun, "memory_mb": ask()["memory_mb"]}
         return found | {"cores": (after["cpu_s"] - before["cpu_s"]) / idle_s}
     finally:
         hub.kill()
         hub.communicate()
-        for place in [*stores, *(link for client in [*joined, dead] for link in client.connections.values())]:
+        for place in [*stores, *(link for client in joined for link in client.connections.values())]:
             place.close()
 
 

@@ -8,7 +8,9 @@ import multiprocessing
 import os
 import pickle
 import sys
+import time
 from datetime import timedelta
+from pathlib import Path
 
 from rushlight.multiprocessing import start_processes
 
@@ -42,6 +44,19 @@ def started(function, args, size, join=False):
     if START == "forkserver":
         multiprocessing.set_forkserver_preload(_IMPORTED)
     return start_processes(_with_environment, (dict(os.environ), function, args), size, join, start_method=START)
+
+
+def gather_by_files(rank, size, folder, name="here", limit_s=60):
+    """Return when all processes have called this.
+
+    By files, not by a collective: one of them may die right after it, and none of the others is in a call then.
+    """
+    (Path(folder) / f"{name}-{rank}").touch()
+    deadline = time.monotonic() + limit_s
+    while not all((Path(folder) / f"{name}-{other}").exists() for other in range(size)):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not all of {size} processes have come")
+        time.sleep(0.002)
 
 
 def _run(rank, size, folder, functions):

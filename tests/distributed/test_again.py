@@ -1,22 +1,16 @@
 """One group after another at one address, where some processes are faster than the one that keeps the store."""
 
 import os
-import socket
 import threading
 from datetime import timedelta
 
 import pytest
+from ports import free_port
 from several import started
 
 from rushlight.distributed import TCPStore, handshake
 
 SHORT = timedelta(seconds=20)
-
-
-def _port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _store(port, number, is_master):
@@ -25,7 +19,7 @@ def _store(port, number, is_master):
 
 
 def test_the_next_group_waits_for_its_own_store():
-    port, came = _port(), []
+    port, came = free_port(), []
     first = _store(port, 0, True)
     fast = threading.Thread(target=lambda: came.append(_store(port, 1, False)))
     fast.start()
@@ -83,4 +77,4 @@ def _again(rank, size, port, times):
 
 
 def test_a_hundred_groups_at_one_port():
-    started(_again, (2, _port(), 100), 2, join=True)
+    started(_again, (2, free_port(), 100), 2, join=True)

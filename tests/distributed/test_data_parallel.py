@@ -261,7 +261,7 @@ def late_gradients(rank, size):
 
 
 def forwards(rank, size):
-    """Two passes, each of which begins with the first process's statistics, and one backward; a sparse gradient."""
+    """Two passes, each of which begins with the first process's statistics, and one backward."""
     torch.manual_seed(0)
     model = DistributedDataParallel(nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4)))
     x, _ = batch(rank)
@@ -271,10 +271,64 @@ def forwards(rank, size):
     step = torch.compile(lambda x: (model(x).square().mean() + model(2 * x).abs().mean()).backward())
     for _ in range(4):
         step(x)
-    table = DistributedDataParallel(nn.Embedding(4, 2, sparse=True))
-    with pytest.raises(NotImplementedError, match="sparse gradients are not averaged by DistributedDataParallel"):
-        table(torch.tensor([rank])).sum().backward()
     return model.module[1].weight.grad.tolist()
+
+
+class Tables(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.linear = nn.Embedding(4, 2, sparse=True), nn.Linear(2, 1)
+
+    def forward(self, i, looks_up):
+        return self.linear(self.words(i) if looks_up else torch.ones(2)).sum()
+
+
+def sparse_gradients(rank, size):
+    """Of a table that one process, or none, looks up in; with uneven batches; in a compiled step; a dense one; other sizes."""
+    torch.manual_seed(0)
+    model = DistributedDataParallel(Tables(), find_unused_parameters=True)
+    table, found = model.module.words.weight, []
+    for looks_up in (rank == 1, False):
+        table.grad = None
+        model(torch.tensor([rank, 3]), looks_up).backward()
+        found.append(None if table.grad is None else table.grad.to_dense().tolist())
+    share = (model.module.linear.weight / size).tolist()[0]
+    model = DistributedDataParallel(Tables())
+    with model.join():
+        for _ in range(1 + rank):
+            model(torch.tensor([3]), True).backward()
+            found.append(table_of(model))
+            model.zero_grad()
+    torch.manual_seed(0)
+    weights = []
+    for wraps in (lambda step: step, torch.compile):
+        model = DistributedDataParallel(Tables())
+        model.load_state_dict({k: torch.ones_like(v) for k, v in model.state_dict().items()})
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def step(i, model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            model(i, True).backward()
+            optimizer.step()
+
+        run = wraps(step)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what leaves the program
+            for i in range(6):
+                run(torch.tensor([i % 4, rank]))
+        weights.append([p.tolist() for p in model.parameters()])
+    model.module.words.weight.register_hook(lambda g: g.to_dense())
+    with pytest.raises(
+        RuntimeError, match=r"words\.weight belongs to a module with sparse=True, and its gradient is dense"
+    ):
+        model(torch.tensor([1]), True).backward()
+    with pytest.raises(RuntimeError, match=r"have other types or sizes than torch\.float32"):
+        dist.all_reduce(torch.zeros(2 + rank, 2).to_sparse())
+    return found, share, weights
+
+
+def table_of(model):
+    return model.module.words.weight.grad.to_dense()[3].tolist(), model.module.linear.weight.tolist()[0]
 
 
 def own_hooks(rank, size):
@@ -351,6 +405,7 @@ def results(tmp_path_factory):
             late_gradients,
             forwards,
             own_hooks,
+            sparse_gradients,
             buffers_taken,
         ],
         2,
@@ -379,6 +434,18 @@ def test_compiled_functions_go_on_averaging(results):
 def test_two_forward_passes_before_backward(results):
     first, second = (result["forwards"] for result in results)
     assert first == second and all(abs(g) > 0.1 for g in first)
+
+
+def test_sparse_gradients(results):
+    (first, share, weights), (second, _, others) = (result["sparse_gradients"] for result in results)
+    assert first[0] == second[0] == [[0, 0], pytest.approx(share), [0, 0], pytest.approx(share)]
+    assert first[1] is second[1] is None  # nobody has looked up
+    assert first[2] == second[2] and first[2][0] == pytest.approx(first[2][1])
+    row, weight = second[3]  # of a pass that the other process takes part in without a batch
+    assert row == pytest.approx([w / 2 for w in weight]) and len(first) == 3
+    assert weights == others
+    for eager, compiled in zip(*weights, strict=True):
+        assert np.allclose(eager, compiled, rtol=1e-6)
 
 
 def test_hooks_of_programs_come_before_averages(results):

@@ -53,19 +53,19 @@ CALLS = {
     "all_reduce(SUM) of float32 [1, 2]": lambda g, k, r: g.all_reduce(k, f32(1, 2), SUM),
     "all_reduce(SUM) of float32 [100000]": lambda g, k, r: g.all_reduce(k, f32(100000), SUM),
     "all_reduce(SUM) of float64 [50000]": lambda g, k, r: g.all_reduce(k, np.ones(50000), SUM),
-    "broadcast(src=0) of float32 [2]": lambda g, k, r: g.broadcast(k, f32(2), 0),
-    "broadcast(src=1) of float32 [2]": lambda g, k, r: g.broadcast(k, f32(2), 1),
+    "broadcast(src=0) of float32 [2]": lambda g, k, r: g.broadcast_array(k, f32(2), 0),
+    "broadcast(src=1) of float32 [2]": lambda g, k, r: g.broadcast_array(k, f32(2), 1),
     "all_gather of float32 [2]": lambda g, k, r: g.all_gather(k, f32(2)),
-    "gather(dst=0) of float32 [2]": lambda g, k, r: g.gather(k, f32(2), 0),
-    "gather(dst=1) of float32 [2]": lambda g, k, r: g.gather(k, f32(2), 1),
-    "reduce(SUM, dst=0) of float32 [2]": lambda g, k, r: g.reduce(k, f32(2), 0, SUM),
-    "reduce(SUM, dst=1) of float32 [2]": lambda g, k, r: g.reduce(k, f32(2), 1, SUM),
-    "scatter(src=0) of float32 [2]": lambda g, k, r: g.scatter(k, f32(2), [f32(2)] * g.size(), 0),
-    "scatter(src=1) of float32 [2]": lambda g, k, r: g.scatter(k, f32(2), [f32(2)] * g.size(), 1),
-    "reduce_scatter(SUM) of float32 [2], [2]": lambda g, k, r: g.reduce_scatter(k, [f32(2), f32(2)], SUM),
+    "gather(dst=0) of float32 [2]": lambda g, k, r: g.gather_arrays(k, f32(2), 0),
+    "gather(dst=1) of float32 [2]": lambda g, k, r: g.gather_arrays(k, f32(2), 1),
+    "reduce(SUM, dst=0) of float32 [2]": lambda g, k, r: g.reduce_array(k, f32(2), 0, SUM),
+    "reduce(SUM, dst=1) of float32 [2]": lambda g, k, r: g.reduce_array(k, f32(2), 1, SUM),
+    "scatter(src=0) of float32 [2]": lambda g, k, r: g.scatter_arrays(k, f32(2), [f32(2)] * g.size(), 0),
+    "scatter(src=1) of float32 [2]": lambda g, k, r: g.scatter_arrays(k, f32(2), [f32(2)] * g.size(), 1),
+    "reduce_scatter(SUM) of float32 [2], [2]": lambda g, k, r: g.reduce_scatter_arrays(k, [f32(2), f32(2)], SUM),
     "all_to_all of float32": lambda g, k, r: g.all_to_all(k, [f32(2)] * 2, [f32(2)] * 2),
     "all_to_all of int32": lambda g, k, r: g.all_to_all(k, [i32(2)] * 2, [i32(2)] * 2),
-    "barrier()": lambda g, k, r: g.barrier(k),
+    "barrier()": lambda g, k, r: g.await_all(k),
 }
 NAMES = list(CALLS)
 PAIRS = [(a, b) for i, a in enumerate(NAMES) for b in NAMES[i + 1 :]]
@@ -80,7 +80,7 @@ def test_every_pair_of_different_calls():
             group = ProcessGroup(world.mesh, [0, 1], str(number), "gloo", LIMIT)
             try:
                 CALLS[calls[rank]](group, group.key(), rank)
-                group.barrier(group.key())
+                group.await_all(group.key())
                 said.append("nothing")
             except DistBackendError as error:
                 said.append(str(error))
@@ -107,7 +107,7 @@ def test_every_pair_of_different_calls():
 def test_one_of_three_differs(usual, other, odd):
     def act(group, rank):
         CALLS[other if rank == odd else usual](group, group.key(), rank)
-        group.barrier(group.key())
+        group.await_all(group.key())
 
     for outcome in in_ranks(3, act):
         assert re.search(f"process {odd} calls {re.escape(other)}", str(outcome))
@@ -127,7 +127,7 @@ def test_a_call_between_others_is_known_before_the_next_one_ends(monkeypatch):
     def act(group, rank):
         try:
             CALLS[f"reduce(SUM, dst={0 if rank == 1 else 1}) of float32 [2]"](group, group.key(), rank)
-            group.barrier(group.key())
+            group.await_all(group.key())
         finally:
             rank != 2 or ended.set()
 
@@ -137,7 +137,7 @@ def test_a_call_between_others_is_known_before_the_next_one_ends(monkeypatch):
 def test_parts_of_other_sizes():
     def act(group, rank):
         group.all_to_all(group.key(), [f32(2), f32(2) if rank else f32(3)], [f32(2), f32(2)])
-        group.barrier(group.key())
+        group.await_all(group.key())
 
     outcomes = in_ranks(2, act)
     assert all(
@@ -159,7 +159,7 @@ def test_equal_calls_and_calls_far_apart():
 
     def act(group, rank):
         for _ in range(REMEMBERED + 500):
-            group.broadcast(group.key(), f32(1), 0)
+            group.broadcast_array(group.key(), f32(1), 0)
         total = group.all_reduce(group.key(), f32(2) * (rank + 1), SUM)
         ledger = group.mesh._ledger
         return total.tolist(), len(ledger._ours) <= REMEMBERED, not ledger._early

@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from several import started
+from several import gather_by_files, started
 
 import rushlight as torch
 import rushlight.distributed as dist
@@ -48,9 +48,10 @@ def test_the_promise_holds(fault, moment, start, ranks):
 def act(rank, size, folder, way, look_s):
     process_state.LOOK_S = look_s
     dist.init_process_group("gloo", f"file://{folder}/meet", world_size=size, rank=rank, timeout=timedelta(seconds=30))
+    gather_by_files(rank, size, folder)  # nobody may be dead before all have begun
     said = "nothing"
     try:
-        WAYS[way](rank)
+        WAYS[way](rank, folder)
     except dist.DistBackendError as error:
         said = str(error)
     with open(f"{folder}/{rank}", "w") as file:
@@ -67,7 +68,7 @@ def outcomes(way, folder, look_s, size=2):
     return told, processes
 
 
-def slow(rank):
+def slow(rank, folder):
     if rank:
         time.sleep(1.2)
         ctypes.PyDLL(None).usleep(900_000)  # the interpreter's lock is held
@@ -77,21 +78,24 @@ def slow(rank):
     assert x.sum() == 200_000
 
 
-def stopped(rank):
+def stopped(rank, folder):
     if rank:
         os.kill(os.getpid(), signal.SIGSTOP)
     dist.all_reduce(torch.ones(1))
 
 
-def late(rank):
-    group = dist.new_group([0, 1, 2], timeout=timedelta(seconds=1))
+def late(rank, folder):
+    """Process 1 does not come to the second call before the others have given it up."""
+    group = dist.new_group([0, 1, 2])
     dist.all_reduce(torch.ones(1), group=group)
+    group.timeout = timedelta(seconds=1)
     if rank == 1:
-        time.sleep(3)
+        while not all((Path(folder) / str(other)).exists() for other in (0, 2)):
+            time.sleep(0.01)
     dist.all_reduce(torch.ones(3), group=group)
 
 
-def endless(rank):
+def endless(rank, folder):
     if rank == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     while True:

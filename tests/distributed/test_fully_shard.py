@@ -140,7 +140,7 @@ def refused(rank, size):
         "mixed": lambda: p + torch.ones(4, 4),
         "matmul": lambda: p @ p,
         "index": lambda: p[0],
-        "mean": lambda: p.mean(),
+        "prod": lambda: p.prod(),
         "item": lambda: p.item(),
         "plain state": lambda: net.load_state_dict({"weight": torch.ones(4, 4), "bias": torch.ones(4)}),
         "copy": lambda: copy.deepcopy(net),
@@ -194,10 +194,24 @@ def tensors(rank, size):
         "grads": torch.equal(grad.full_tensor(), 2 * whole) and torch.equal(w.grad.full_tensor(), 2 * whole),
         "norms": [t.norm(p).item() for p in (1, 2, 3, float("inf"))],
         "sum": t.sum().item(),
+        "mean": (t.mean().item(), t.mean().full_tensor().item(), same.mean().item()),
+        "layouts": layouts(t, same, whole),
         "all and any": [bool(f) for f in ((t < 13).all(), (t < 14).all(), (t > 12).any(), (~(t < 14)).any())],
         "elements": torch.equal(((t + 1) * t / 2).full_tensor(), (whole + 1) * whole / 2),
         "state": torch.equal(torch.zeros_like(t).add_(t, alpha=2).full_tensor(), 2 * whole),
     }
+
+
+def layouts(t, same, whole):
+    """The same numbers in another layout."""
+    everywhere, parts = t.redistribute(placements=[Replicate()]), same.redistribute(same.device_mesh, [Shard(0)])
+    total = (t * 2).sum().redistribute(placements=[Replicate()])
+    return (
+        everywhere.placements == (Replicate(),) and torch.equal(everywhere.to_local(), whole),
+        parts.placements == (Shard(0),) and torch.equal(parts.to_local(), t.to_local()),
+        parts.shape == whole.shape and torch.equal(t.redistribute(placements=[Shard(0)]).to_local(), t.to_local()),
+        total.to_local().item() == 2 * whole.sum().item(),
+    )
 
 
 def switched(rank, size):
@@ -476,7 +490,7 @@ REFUSED = {
     "mixed": ("RuntimeError", "aten.add.Tensor got mixed torch.Tensor and DTensor, need to convert all torch.Tensor"),
     "matmul": ("NotImplementedError", "of a DTensor, of which this process has a part, is not implemented"),
     "index": ("NotImplementedError", "torch.select of a DTensor"),
-    "mean": ("NotImplementedError", "torch.mean of a DTensor"),
+    "prod": ("NotImplementedError", "torch.prod of a DTensor"),
     "item": ("RuntimeError", "a Tensor with 16 elements cannot be converted to Scalar"),
     "plain state": ("RuntimeError", "got mixed torch.Tensor and DTensor"),
     "copy": ("AssertionError", "FSDP does not support deepcopy. Please use state dict for serialization."),
@@ -519,6 +533,7 @@ def test_tensors_of_parts(results):
         found = results[rank]["tensors"]
         assert found.pop("norms") == pytest.approx(norms) and found.pop("sum") == 91.0
         assert found.pop("all and any") == [False, True, True, False]
+        assert found.pop("mean") == (6.5, 6.5, 6.5) and found.pop("layouts") == (True,) * 4
         assert all(found.values()), found
 
 

@@ -5,12 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 
 import pytest
 import shared_memory
-from several import started
+from several import gather_by_files, started
 
 import rushlight as torch
 import rushlight.distributed as dist
@@ -22,11 +23,16 @@ pytest.importorskip("mpi4py")
 def act(rank, size, folder, way):
     dist.init_process_group("mpi", f"file://{folder}/meet", world_size=size, rank=rank)
     assert dist.group.WORLD.wire is not None and not any(map(os.path.exists, start._own_names()))
+    gather_by_files(rank, size, folder)  # nobody may be dead before all have begun
     said = "nothing"
     try:
         WAYS[way](rank)
     except (dist.DistBackendError, KeyboardInterrupt) as error:
         said = f"{type(error).__name__}: {error}"
+    if way == "interrupted":
+        gather_by_files(rank, size, folder, "interrupted")
+        if rank:
+            said = error_of(lambda: dist.broadcast(torch.ones(2), 1))
     try:
         dist.all_reduce(torch.ones(1))
     except dist.DistBackendError as error:
@@ -83,14 +89,26 @@ def missing_call(rank):
 
 
 def interrupted(rank):
+    """Process 0 waits in a call that the others make after it has been interrupted there."""
     many_equal_calls()
     if rank == 0:
-        signal.setitimer(signal.ITIMER_REAL, 0.5)
-        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background may ignore it
+        threading.Thread(target=interrupt_in_broadcast, args=(threading.get_ident(),)).start()
         dist.broadcast(torch.ones(2), 1)
-    else:
-        time.sleep(1)
-        dist.broadcast(torch.ones(2), 1)
+
+
+def interrupt_in_broadcast(thread):
+    while b"broadcast" not in dist.group.WORLD.mesh._last[1]:
+        time.sleep(0.01)
+    signal.pthread_kill(thread, signal.SIGINT)
+
+
+def error_of(call):
+    try:
+        call()
+    except dist.DistBackendError as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing"
 
 
 WAYS = {

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import shared_memory
 
 SCRIPT = """
 import os, sys, torch, torch.distributed as dist
@@ -39,11 +40,11 @@ def test_mpiexec(command):
     mpiexec = Path(sys.executable).parent / "mpiexec"
     if not mpiexec.exists():
         pytest.skip("needs mpiexec of the mpich wheel")
-    before = set(os.listdir("/dev/shm"))
+    before = shared_memory.names()
     done = subprocess.run([mpiexec, "-n", "2", *command], capture_output=True, text=True, timeout=60, env=plain())
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(done.stdout.splitlines()) == [f"{rank} 2 {rank} 2 127.0.0.1 3.0 2.0 True" for rank in (0, 1)]
-    assert not {n for n in set(os.listdir("/dev/shm")) - before if n.startswith("mpich")}
+    assert not shared_memory.left_since(before)
 
 
 SRUN = {"SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "2", "SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_ID": "0"}

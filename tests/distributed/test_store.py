@@ -1,10 +1,11 @@
 """Stores, one table of calls for all kinds."""
 
+import threading
 from datetime import timedelta
 
 import pytest
 
-from rushlight.distributed import DistStoreError, FileStore, HashStore, PrefixStore, TCPStore
+from rushlight.distributed import DistStoreError, FileStore, HashStore, PrefixStore, QueueEmptyError, TCPStore
 
 
 @pytest.fixture(params=["hash", "file", "tcp", "prefix"])
@@ -54,3 +55,61 @@ def test_two_clients_of_one_server():
     assert [server.add("n", 1), client.add("n", 1)] == [1, 2]
     client.close()
     server.close()
+
+
+def close(*stores):
+    for store in stores:
+        if isinstance(store, TCPStore):
+            store.close()
+
+
+def test_queues(store):
+    if isinstance(store, FileStore):
+        with pytest.raises(NotImplementedError, match="queue support is not implemented"):
+            store.queue_push("q", "a")
+        return
+    assert store.queue_len("q") == 0 and not store.check(["q"])
+    store.queue_push("q", "a")
+    store.queue_push("q", b"b")
+    assert store.queue_len("q") == 2 and store.check(["q"])
+    store.wait(["q"])
+    assert (store.queue_pop("q"), store.queue_pop("q", block=False)) == (b"a", b"b")
+    with pytest.raises(QueueEmptyError, match="queue is empty"):
+        store.queue_pop("q", False)
+    store.set_timeout(timedelta(milliseconds=20))
+    with pytest.raises(DistStoreError, match="wait timeout after 20ms, keys: /q") as raised:
+        store.queue_pop("q")
+    assert not isinstance(raised.value, QueueEmptyError) and not store.check(["q"])
+
+
+def test_who_waits_for_a_queue_gets_each_value_once(store):
+    if isinstance(store, FileStore):
+        pytest.skip("has no queues")
+    got, clones = [], [store.clone() for _ in range(3)]
+    takers = [threading.Thread(target=lambda one=one: got.append(one.queue_pop("q"))) for one in clones]
+    for thread in takers:
+        thread.start()
+    for value in ("a", "b", "c"):
+        store.queue_push("q", value)
+    for thread in takers:
+        thread.join(60)
+    assert sorted(got) == [b"a", b"b", b"c"] and store.queue_len("q") == 0
+    close(*clones)
+
+
+def test_a_barrier(store):
+    store.barrier("alone", 1)
+    other = store.clone()
+    thread = threading.Thread(target=other.barrier, args=("both", 2))
+    thread.start()
+    store.barrier("both", 2, timedelta(seconds=60))
+    thread.join(60)
+    assert not thread.is_alive()
+    with pytest.raises(DistStoreError, match="wait timeout after 20ms"):
+        store.barrier("never", 2, timedelta(milliseconds=20))
+    close(other)
+
+
+def test_the_store_below_prefixes():
+    base = HashStore()
+    assert PrefixStore("a", PrefixStore("b", base))._underlying_non_prefix_store is base

@@ -222,6 +222,43 @@ def test_output_to_files_and_to_the_console(tmp_path):
         ]
 
 
+OLD_PROGRAM = """
+import argparse, os
+parser = argparse.ArgumentParser()
+parser.add_argument("--local_rank", "--local-rank", type=int, default=-1)
+parser.add_argument("--lr", type=float)
+args = parser.parse_args()
+os.write(1, f"{args.local_rank} {args.lr} {os.environ['LOCAL_RANK']} {os.environ['ROLE_NAME']}\\n".encode())
+"""
+
+
+@pytest.mark.parametrize(
+    "command, lines",
+    [
+        (["launch", "--nproc_per_node=2"], ["0 0.5 0 default", "1 0.5 1 default"]),
+        (["launch", "--use_env", "--nproc_per_node=2"], ["-1 0.5 0 default", "-1 0.5 1 default"]),
+        (["run", "--role", "trainer", "--nproc-per-node=2", "--tee", "1"],
+         ["[trainer0]:-1 0.5 0 trainer", "[trainer1]:-1 0.5 1 trainer"]),
+        (["run", "--nproc-per-node=2", "--local-ranks-filter", "1"], ["-1 0.5 1 default"]),
+    ],
+)  # fmt: skip
+def test_what_programs_get_and_show(tmp_path, command, lines):
+    """As under torch 2.13: the old launcher's argument, a role, the processes whose output is shown."""
+    (tmp_path / "script.py").write_text(OLD_PROGRAM)
+    name, *options = command
+    command = [
+        sys.executable,
+        "-m",
+        f"rushlight.distributed.{name}",
+        *options,
+        str(tmp_path / "script.py"),
+        "--lr",
+        "0.5",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert (done.returncode, sorted(done.stdout.splitlines())) == (0, lines), done.stderr
+
+
 @pytest.mark.parametrize("text", ["4", "x:1", "", "1:"])
 def test_streams_that_are_none(text):
     with pytest.raises(ValueError, match="expected 0, 1, 2, 3"):

@@ -13,6 +13,7 @@ import socket
 import struct
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -21,7 +22,7 @@ from .. import handshake
 from ..errors import DistNetworkError
 from ..handshake import receive_exactly
 
-__all__ = ["StoreServer", "receive_fields", "send_fields", "swapped"]
+__all__ = ["StoreServer", "Table", "receive_fields", "send_fields", "swapped"]
 
 _NEWCOMERS = 256  # connections that have not yet shown who they are, each for at most handshake.HELLO_S
 _BACKLOG = 1024
@@ -54,6 +55,35 @@ def swapped(table: dict[str, bytes], key: str, expected: bytes, desired: bytes) 
     elif now == expected:
         table[key] = desired
     return table[key]
+
+
+class Table(dict[str, bytes]):
+    """Values by name, and queues of values. A key is there where it has a value, or a queue that is not empty."""
+
+    def __init__(self) -> None:
+        self._queues: dict[str, deque[bytes]] = {}
+
+    def peek(self, key: str) -> bytes | None:
+        """The value of a key, b'' for a queue, None where it is not there."""
+        return self.get(key, b"" if self._queues.get(key) else None)
+
+    def push(self, key: str, value: bytes) -> None:
+        """Put a value at the end of a queue."""
+        self._queues.setdefault(key, deque()).append(value)
+
+    def take(self, key: str) -> bytes | None:
+        """Remove the first value of a queue, and return it; None where there is none."""
+        queue = self._queues.get(key)
+        if not queue:
+            return None
+        value = queue.popleft()
+        if not queue:
+            del self._queues[key]
+        return value
+
+    def length(self, key: str) -> int:
+        """How many values a queue has."""
+        return len(self._queues.get(key, ()))
 
 
 class _Client:
@@ -110,7 +140,7 @@ class StoreServer:
     """Keeps a table, and answers at a port until it is closed; and then, those who are there until they go."""
 
     def __init__(self, host: str, port: int):
-        self._table: dict[str, bytes] = {}
+        self._table = Table()
         self._closed = False
         self.key, self.who = handshake.job_key(), handshake.introduction()
         self.listener = _listen(host, port)
@@ -233,7 +263,11 @@ class StoreServer:
     def _result(self, command: str, arguments: list[bytes]) -> list[bytes]:
         key, table = arguments[0].decode() if arguments else "", self._table
         if command == "peek":
-            return [table[key]] if key in table else []
+            return [value] if (value := table.peek(key)) is not None else []
+        if command == "pop":
+            return [value] if (value := table.take(key)) is not None else []
+        if command == "length":
+            return [str(table.length(key)).encode()]
         if command == "delete":
             return [b"1"] if table.pop(key, None) is not None else []
         if command == "who":
@@ -247,11 +281,14 @@ class StoreServer:
             answer = [table[key]]
         elif command == "append":
             answer, table[key] = [], table.get(key, b"") + arguments[1]
+        elif command == "push":
+            answer = []
+            table.push(key, arguments[1])
         elif command == "swap":
             answer = [swapped(table, key, arguments[1], arguments[2])]
         else:
             raise LookupError(f"a store does not know the command {command[:20]!r}")
-        if key in self._waiting and key in table:
+        if key in self._waiting and table.peek(key) is not None:
             for client in self._waiting.pop(key):
                 self._end_wait(client, [b"", b"1"])
         return answer
@@ -259,7 +296,7 @@ class StoreServer:
     # ------------------------------------------------------------------------------------------ who waits
 
     def _await(self, client: _Client, key: str, seconds: float) -> None:
-        if key in self._table:
+        if self._table.peek(key) is not None:
             client.send([b"", b"1"])
             return
         if client.joining in self._lost:

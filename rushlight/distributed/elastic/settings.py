@@ -46,7 +46,7 @@ def environment_of(
         "LOCAL_WORLD_SIZE": str(local_size),
         "GROUP_RANK": str(group[0]),
         "GROUP_WORLD_SIZE": str(group[1]),
-        "ROLE_NAME": "default",
+        "ROLE_NAME": args.role,
         "ROLE_WORLD_SIZE": str(world_size),
         "TORCHELASTIC_RUN_ID": str(args.rdzv_id),
         "TORCHELASTIC_RESTART_COUNT": str(attempt),

@@ -15,6 +15,7 @@ from typing import Any
 from ...core.foreign import loaded_functions
 from ..control.process_state import KILLED_LOOKS, LOOK_S, Looks, birth
 from ..process_output import Output, streams_of
+from .utils import macros
 
 __all__ = ["POLL_S", "Workers"]
 
@@ -52,11 +53,15 @@ class Workers:
     def _start(self, args: argparse.Namespace, environment: dict[str, str], local_rank: int) -> None:
         rank = str(self.first_rank + local_rank)
         own = {**environment, "LOCAL_RANK": str(local_rank), "RANK": rank, "ROLE_RANK": rank}
-        chosen = (streams_of(text, local_rank) for text in (args.redirects, args.tee))
-        output = Output(args.log_dir, rank, local_rank, *chosen)
+        redirected, tee = (streams_of(text, local_rank) for text in (args.redirects, args.tee))
+        shown = args.local_ranks_filter
+        is_hidden = bool(shown) and str(local_rank) not in shown.split(",")
+        output = Output(args.log_dir, rank, f"{args.role}{local_rank}", redirected, tee, is_hidden)
         self._outputs.append(output)
         begin = None if _prctl is None else partial(_ends_with, os.getpid())
-        self._processes.append(subprocess.Popen(_command(args), env=own, preexec_fn=begin, **output.arguments))
+        self._processes.append(
+            subprocess.Popen(_command(args, local_rank), env=own, preexec_fn=begin, **output.arguments)
+        )
         output.begin(self._processes[-1])
 
     def status(self) -> int | None:
@@ -114,9 +119,9 @@ class Workers:
             output.end()
 
 
-def _command(args: argparse.Namespace) -> list[str]:
+def _command(args: argparse.Namespace, local_rank: int) -> list[str]:
     python = [] if args.no_python else [sys.executable, "-u", *(["-m"] if args.module else [])]
-    return [*python, args.training_script, *args.training_script_args]
+    return [*python, args.training_script, *macros.substitute(args.training_script_args, str(local_rank))]
 
 
 def _wait_all(processes: list[Any], limit_s: float) -> None:

@@ -189,7 +189,7 @@ class Averages:
         if self.unit.pieces == 1:
             part = self.group.all_reduce(key, rows[0], RedOpType.SUM)
         else:
-            part = self.group.reduce_scatter(key, rows, RedOpType.SUM, into)
+            part = self.group.reduce_scatter_arrays(key, rows, RedOpType.SUM, into)
         if into is None or part is into:
             return part
         np.copyto(into, part)

@@ -1,7 +1,7 @@
 """A tensor that is spread over the processes of a mesh of one dimension: what `fully_shard` gives as parameters.
 
 Its shape is that of the whole; this process has a part, cut along dimension 0 as by `chunk`, or all of it. Operators
-that work element by element (optimizers are made of these) run on the parts. Sums and norms of all elements, `all()`
+that work element by element (optimizers are made of these) run on the parts. Sums, means and norms of all elements, `all()`
 and `any()` are reduced over the processes. Every other operator raises NotImplementedError: `full_tensor()` gives the whole for it.
 """
 
@@ -187,9 +187,29 @@ class DTensor(Tensor):
     def _spec(self) -> Any:
         raise NotImplementedError("DTensor._spec is torch's own; use placements and device_mesh")
 
-    def redistribute(self, *args: Any, **kwargs: Any) -> Any:
-        """Raises NotImplementedError: `full_tensor()` and `distribute_tensor` change layouts."""
-        raise NotImplementedError("DTensor.redistribute is not implemented: use full_tensor() or distribute_tensor()")
+    def redistribute(
+        self, device_mesh: DeviceMesh | None = None, placements: Any = None, *, async_op: bool = False, **kwargs: Any
+    ) -> DTensor:
+        """The tensor in another layout; every process has to call this. It is not recorded for backward.
+
+        Raises NotImplementedError for another mesh, other layouts than `Shard(0)` and `Replicate()`, a tensor that requires
+        gradients.
+        """
+        if any(value is not None for value in kwargs.values()) or device_mesh not in (None, self.device_mesh):
+            raise NotImplementedError(
+                "DTensor.redistribute to another mesh, or with types of elements, is not implemented"
+            )
+        if placements is None:
+            raise RuntimeError("placements is needed for redistribute!")
+        if is_grad_enabled() and self.requires_grad:
+            raise NotImplementedError("DTensor.redistribute of a tensor that requires gradients is not implemented")
+        target = _checked(self.device_mesh, placements)
+        known = _settled(self)
+        if known.placements[0] == target:
+            return known._like(known._local_tensor)
+        if isinstance(target, Replicate):
+            return DTensor._make(_whole(known), self.device_mesh, target, self.shape)
+        return distribute_tensor(known._local_tensor, self.device_mesh, [target], src_data_rank=None)
 
     def __repr__(self, **kwargs: Any) -> str:
         local: Any = self._local_tensor
@@ -343,6 +363,14 @@ def _sum(func: Any, x: DTensor, *args: Any, **kwargs: Any) -> DTensor:
     )
 
 
+def _mean(func: Any, x: DTensor, *args: Any, **kwargs: Any) -> DTensor:
+    if args or kwargs:
+        raise NotImplementedError("means of DTensors are implemented of all elements alone")
+    if not isinstance(x.placements[0], Shard):
+        return DTensor._make(func(_settled(x)._local_tensor), x.device_mesh, x.placements[0], ())
+    return DTensor._make(x._local_tensor.sum() / x.numel(), x.device_mesh, Partial(), ())
+
+
 def _all_or_any(func: Any, x: DTensor, *args: Any, **kwargs: Any) -> DTensor:
     name = func.overloadpacket.__name__
     if args or kwargs:
@@ -367,6 +395,7 @@ _REDUCTIONS: dict[str, Any] = {
     "stack": _stack,
     "all": _all_or_any,
     "any": _all_or_any,
+    "mean": _mean,
     "sum": _sum,
     "_local_scalar_dense": _item,
 }

@@ -18,6 +18,7 @@ from rushlight.core.tensor.storage import storage_of
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.batchnorm import SyncBatchNorm
 from rushlight.nn.modules.module import Module
+from rushlight.nn.modules.sparse import Embedding, EmbeddingBag
 from rushlight.ops import cat
 
 from .grad_bucket import GradBucket
@@ -196,9 +197,9 @@ class DistributedDataParallel(Module, Joinable):
     def _reducer(self, parameters: list[Any], names: list[str]) -> Reducer:
         late = {id(p) for n, p in zip(names, parameters, strict=True) if n in self._late_names}
         sum_op = distributed_package().ReduceOp.SUM
-        return Reducer(
-            parameters, names, self.process_group, sum_op, self._bucket_cap, late, self.gradient_as_bucket_view
-        )
+        sparse = {id(p) for m in self.module.modules() if _has_sparse_gradients(m) for p in m.parameters(recurse=False)}
+        as_views = self.gradient_as_bucket_view
+        return Reducer(parameters, names, self.process_group, sum_op, self._bucket_cap, late, as_views, sparse)
 
     def _broadcast(self, tensors: list[Any], root: int = 0) -> None:
         """Take the values of one process; small tensors of one type travel together."""
@@ -211,7 +212,7 @@ class DistributedDataParallel(Module, Joinable):
         group, arrays = self.process_group, [t._array for t in tensors]
         flat = arrays[0] if len(arrays) == 1 else np.concatenate([a.reshape(-1) for a in arrays])
         key = group.key()
-        values = group.run(lambda: group.broadcast(key, flat, root))
+        values = group.run(lambda: group.broadcast_array(key, flat, root))
         if group.rank() == root:
             return
         if len(arrays) == 1:
@@ -458,6 +459,10 @@ def _group_of_mesh(mesh: Any, group: Any) -> Any:
     if mesh.ndim != 1:
         raise RuntimeError(f"Only 1D device mesh is supported, but got {mesh}.")
     return mesh.get_group(mesh_dim=0)
+
+
+def _has_sparse_gradients(module: Module) -> bool:
+    return isinstance(module, (Embedding, EmbeddingBag)) and module.sparse
 
 
 def _delayed(parameters: list[Any], named: Any, hooked: Any) -> set[int]:

@@ -10,7 +10,10 @@ __all__ = ["GradBucket"]
 
 
 class GradBucket:
-    """The gradients of some parameters, one after the other in a flat tensor, before they are combined."""
+    """The gradients of some parameters, one after the other in a flat tensor, before they are combined.
+
+    That of a parameter whose gradient is sparse is alone, in a sparse tensor of its shape.
+    """
 
     def __init__(self, index: int, count: int, buffer: Tensor, parameters: list[Any]):
         self._index, self._count, self._buffer, self._parameters = index, count, buffer, parameters
@@ -39,6 +42,8 @@ class GradBucket:
 
     def gradients(self) -> list[Tensor]:
         """The gradients in the flat tensor, each as a view of its parameter's shape."""
+        if self._buffer.is_sparse:
+            return [self._buffer]
         views, at = [], 0
         for p in self._parameters:
             views.append(self._buffer[at : at + p.numel()].view(p.shape))

@@ -19,6 +19,8 @@ from rushlight.core.tensor.node import Leaf
 from rushlight.core.tensor.storage import storage_of
 from rushlight.core.tensor.tensor import Tensor, wrap
 from rushlight.ops import cat, zeros_like
+from rushlight.sparse.coo import SparseTensor, replace
+from rushlight.sparse.create import from_rows
 
 from .grad_bucket import GradBucket
 from .join import distributed_package
@@ -30,11 +32,13 @@ ALONE_BYTES = 1 << 19  # a gradient of this size is a bucket of its own, and is 
 class Bucket:
     """Parameters of one type, whose gradients travel together in one flat tensor, which is used again in each pass.
 
-    is_alone: a single large parameter, whose gradient is averaged in its own memory where that can be.
+    is_alone: a single large parameter, whose gradient is averaged in its own memory where that can be. is_sparse: a single
+    parameter whose gradient is sparse.
     """
 
-    def __init__(self, parameters: list[Tensor]):
-        self.parameters = parameters
+    def __init__(self, parameters: list[Tensor], is_sparse: bool = False):
+        self.parameters, self.is_sparse = parameters, is_sparse
+        self.total: Any = None  # of a sparse gradient
         self.is_alone = len(parameters) == 1 and parameters[0].nbytes >= ALONE_BYTES
         self.waiting = 0
         self.gradients: Tensor | None = None
@@ -69,7 +73,8 @@ class Bucket:
                 flat[place] = 0
             elif p._grad.is_sparse:
                 raise NotImplementedError(
-                    "sparse gradients are not averaged by DistributedDataParallel: make the module with sparse=False"
+                    "DistributedDataParallel averages sparse gradients of Embedding(sparse=True) and "
+                    "EmbeddingBag(sparse=True) only, not of another module's"
                 )
             else:
                 np.multiply(p._grad._array, factor, out=flat[place].reshape(p._array.shape), casting="unsafe")
@@ -98,14 +103,17 @@ class Mark:
         self.call(p)
 
 
-def make_buckets(parameters: list[Tensor], limit_bytes: int) -> list[Bucket]:
-    """Buckets of up to `limit_bytes` each, the first one smaller, so that its sum begins early; large parameters alone."""
+def make_buckets(parameters: list[Tensor], limit_bytes: int, sparse: Set[int] = frozenset()) -> list[Bucket]:
+    """Buckets of up to `limit_bytes` each, the first one smaller, so that its sum begins early; large parameters alone.
+
+    sparse: the identities of parameters whose gradients are sparse; each is alone.
+    """
     buckets: list[Bucket] = []
     open_by_type: dict[Any, tuple[list[Tensor], int]] = {}
     limit = min(FIRST_BUCKET_BYTES, limit_bytes)
     for p in reversed(parameters):
-        if p.nbytes >= ALONE_BYTES:
-            buckets.append(Bucket([p]))
+        if p.nbytes >= ALONE_BYTES or id(p) in sparse:
+            buckets.append(Bucket([p], id(p) in sparse))
             continue
         members, size = open_by_type.get(p.dtype, ([], 0))
         members, size = [*members, p], size + p.nbytes
@@ -122,7 +130,8 @@ class Reducer:
     In a compiled function the recorder hears of the sums, and of `act`, which is done in each replay, where the pass is over.
 
     group: `size()`, `key()`, `all_reduce(key, array, op)`, `start(task)`, `run(task)` and `is_local()` of a process group.
-    late: the identities of parameters whose averages begin after all others'. as_views: gradients become parts of their
+    late: the identities of parameters whose averages begin after all others'. sparse: of those whose gradients are
+    sparse. as_views: gradients become parts of their
     buckets.
     """
 
@@ -137,11 +146,12 @@ class Reducer:
         limit: int,
         late: Set[int] = frozenset(),
         as_views: bool = False,
+        sparse: Set[int] = frozenset(),
     ):
         self.group, self.sum_op, self.as_views = group, sum_op, as_views
         self.names = dict(zip(map(id, parameters), names, strict=True))
-        self.buckets = make_buckets([p for p in parameters if id(p) not in late], limit)
-        self.buckets += make_buckets([p for p in parameters if id(p) in late], limit)
+        self.buckets = make_buckets([p for p in parameters if id(p) not in late], limit, sparse)
+        self.buckets += make_buckets([p for p in parameters if id(p) in late], limit, sparse)
         self.share = 1.0 / group.size()
         self.bucket_of = {id(p): bucket for bucket in self.buckets for p in bucket.parameters}
         self.ready: set[int] = set()
@@ -272,6 +282,9 @@ class Reducer:
 
     def _begin(self, bucket: Bucket) -> None:
         """Start the sum of a bucket: each process divides first, as torch does, so that sums cannot overflow."""
+        if bucket.is_sparse:
+            self._begin_sparse(bucket, self._sparse_gradient(bucket))
+            return
         if thread.state.level > 1 and self._is_heard():
             self._begin_captured(bucket)
             return
@@ -285,12 +298,34 @@ class Reducer:
 
     def _begin_flat(self, bucket: Bucket, flat: np.ndarray) -> None:
         if self.hook is not None:
-            bucket.finish = self._begin_by_hook(bucket, flat)
+            assert bucket.gradients is not None
+            bucket.finish = self._begin_by_hook(bucket, bucket.gradients)
             return
         key, call = self.group.key(), self._call(bucket)
 
         def task() -> None:
             bucket.averages = call(key, flat)
+
+        bucket.finish = self.group.start(task).wait
+
+    def _sparse_gradient(self, bucket: Bucket) -> Any:
+        """The gradient of a bucket's parameter, which is sparse; one without entries where it is missing."""
+        (p,) = bucket.parameters
+        if p._grad is not None and not p._grad.is_sparse:
+            raise RuntimeError(
+                f"DistributedDataParallel: {self.names[id(p)]} belongs to a module with sparse=True, and its gradient is dense"
+            )
+        return _without_entries(p) if p._grad is None else p._grad
+
+    def _begin_sparse(self, bucket: Bucket, gradient: Any) -> None:
+        with no_grad():
+            if self.hook is not None:
+                bucket.finish = self._begin_by_hook(bucket, gradient.coalesce().clone())
+                return
+            call = distributed_package().collectives.sparse_sum(self.group, gradient.coalesce() * self.share)
+
+        def task() -> None:
+            bucket.total = call()
 
         bucket.finish = self.group.start(task).wait
 
@@ -351,11 +386,9 @@ class Reducer:
 
         bucket.finish = finish
 
-    def _begin_by_hook(self, bucket: Bucket, flat: np.ndarray) -> Callable[[], Any]:
-        """Let the program's hook begin to combine the gradients; what waits for its result."""
+    def _begin_by_hook(self, bucket: Bucket, gradients: Any) -> Callable[[], Any]:
+        """Let the program's hook begin to combine the gradients, a flat tensor or a sparse one; what waits for its result."""
         with no_grad():
-            gradients = bucket.gradients
-            assert gradients is not None
             view = GradBucket(self.buckets.index(bucket), len(self.buckets), gradients, bucket.parameters)
             future = self.hook(self.hook_state, view)  # type: ignore[misc]
         if not hasattr(future, "wait"):
@@ -365,9 +398,15 @@ class Reducer:
             value = future.wait()
             if isinstance(value, (list, tuple)) and len(value) == 1:
                 value = value[0]
-            if not isinstance(value, Tensor) or value.numel() != flat.size:
-                raise RuntimeError(f"a communication hook's future has to give a tensor of {flat.size} elements")
-            bucket.averages = value.detach()._array.reshape(-1).astype(flat.dtype, copy=False)
+            if not isinstance(value, Tensor) or value.numel() != gradients.numel():
+                raise RuntimeError(
+                    f"a communication hook's future has to give a tensor of {gradients.numel()} elements"
+                )
+            if bucket.is_sparse:
+                bucket.total = value.detach()
+            else:
+                flat = gradients._array
+                bucket.averages = value.detach()._array.reshape(-1).astype(flat.dtype, copy=False)
 
         return finish
 
@@ -382,6 +421,12 @@ class Reducer:
         self.active = False
 
     def _put_gradients(self, bucket: Bucket, unused: set[int]) -> None:
+        if bucket.is_sparse:
+            (p,), total, bucket.total = bucket.parameters, bucket.total, None
+            if id(p) not in unused:
+                with no_grad():
+                    p.grad = total if p._grad is None else replace(p._grad, total) if total.is_sparse else total
+            return
         flat, averages = bucket.gradients, bucket.averages
         if flat is None and bucket.is_captured:  # a program averages it where it is
             bucket.is_captured, bucket.finish = False, None
@@ -422,6 +467,9 @@ class Reducer:
         """Take part with zeros in the averages of a backward pass that other processes make."""
         for bucket in self.buckets:
             bucket.finish = None
+            if bucket.is_sparse:
+                self._begin_sparse(bucket, _without_entries(bucket.parameters[0]))
+                continue
             flat = bucket.collect(0.0)
             flat[:] = 0  # also where a gradient is not finite
             self._begin_flat(bucket, flat)
@@ -476,6 +524,11 @@ def _put_gradient(p: Tensor, values: np.ndarray) -> None:
         if address(values) != address(p._grad._array):
             np.copyto(p._grad._array, values)
         storage_of(p._grad).wrote("DistributedDataParallel")
+
+
+def _without_entries(p: Tensor) -> SparseTensor:
+    """A sparse gradient of zeros."""
+    return from_rows(wrap(np.zeros((0, *p.shape[1:]), p._array.dtype)), wrap(np.zeros(0, np.int64)), len(p))
 
 
 def _reached_from(output: Any) -> set[int]:

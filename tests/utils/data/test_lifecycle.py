@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -40,8 +41,8 @@ class WorkerId(Squares):
 
 
 def shared_memory() -> set:
-    """The machine's named blocks. Not its semaphores: any other process may be making one at this moment."""
-    return {name for name in os.listdir("/dev/shm") if not name.startswith("sem.")}
+    """Named blocks that a loader could leave. Other processes of the machine make semaphores and memory of MPI meanwhile."""
+    return {name for name in os.listdir("/dev/shm") if name.startswith(("rushlight", "psm_", "torch_"))}
 
 
 def descriptors() -> int:
@@ -382,9 +383,16 @@ def test_a_stuck_worker_is_named_once(monkeypatch):
     words = (
         r"worker 1 \(pid \d+\) while it had to load the samples at indices \[5, 2\] has not answered for 0.05 seconds"
     )
+
+    def open_when_warned():
+        while not caught.list:
+            time.sleep(0.01)
+        time.sleep(0.3)  # further limits pass without a word
+        os.write(dataset.gate[1], b"!")
+
     with monkeypatch.context() as limit, pytest.warns(UserWarning, match=words) as caught:
         limit.setattr(parallel_iterator, "_STUCK_S", 0.05)
-        threading.Timer(0.5, os.write, (dataset.gate[1], b"!")).start()
+        threading.Thread(target=open_when_warned).start()
         assert next(iterator).tolist() == [5, 2]
     assert len(caught) == 1 and caught[0].filename == __file__
     assert next(iterator).tolist() == [3, 4]
