@@ -233,7 +233,7 @@ def _hardsigmoid(input, /):
 
 @_hardsigmoid.vjp
 def _(g, input):
-    return cut(g * _SIXTH, input, ~((input > -3) & (input < 3)))
+    return cut(g, input, ~((input > -3) & (input < 3))) * _SIXTH
 
 
 @composite(functional=True)
@@ -263,8 +263,8 @@ def _hardswish(input, /):
 
 @_hardswish.vjp
 def _(g, input):
-    slope = rounded_as(in_single(g) * (in_single(input) / 3 + 0.5), g)
-    return cut(where(input < 3, slope, g), input, input <= -3)
+    slope = where(input < 3, in_single(input) / 3 + 0.5, 1.0)
+    return cut(rounded_as(in_single(g) * slope, g), input, input <= -3)
 
 
 @composite(functional=True)

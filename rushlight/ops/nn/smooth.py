@@ -264,10 +264,17 @@ def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     return result if out is None else write_out("softplus", (input,), result, out)
 
 
-@primitive(public=False, name="log_sigmoid", jit_min_elements=SOME, node="LogSigmoidBackward0", keeps={"input": None})
+@primitive(
+    public=False,
+    name="log_sigmoid",
+    jit_min_elements=SOME,
+    node="LogSigmoidBackward0",
+    keeps={"input": None},
+    laid_as=lambda _: (),
+)
 def _log_sigmoid(input, /):
     floats_only(input, "log_sigmoid_cpu")
-    return dense(_log_sigmoid_of(input))
+    return np.asarray(_log_sigmoid_of(input), order="C")
 
 
 @widened
@@ -279,7 +286,7 @@ def _log_sigmoid_of(x):
 @_log_sigmoid.vjp
 def _(g, input):  # torch keeps exp(-|input|) and reads the input's sign only, as `keeps` does
     if input.dtype.itemsize > 2:
-        return g * (-input).sigmoid()
+        return g * (-input.contiguous()).sigmoid()  # an expanded g leaves the order to torch's buffer, which is dense
     z = in_single((-input.abs()).exp())  # rounded to the input's type, as what torch keeps
     share = z / (1 + z)
     return rounded_as(where(input < 0, 1 - share, share) * in_single(g), g)
