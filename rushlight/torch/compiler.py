@@ -6,6 +6,7 @@ from ..compile import api
 from ..compile.api import disable, is_compiling, reset
 from ..compile.hints import allow_in_graph, assume_constant_result, cudagraph_mark_step_begin
 from ..compile.stance import set_stance
+from ._dynamo.backends.registry import list_backends
 
 __all__ = [
     "allow_in_graph",
@@ -35,8 +36,3 @@ def is_dynamo_compiling() -> bool:
 def is_exporting() -> bool:
     """False: there is no export."""
     return False
-
-
-def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The names that `compile(backend=...)` takes."""
-    return ["rushlight"]

@@ -20,7 +20,7 @@ class OptimizedModule(Module):
         super().__init__()
         state = self.__dict__
         state["_modules"]["_orig_mod"] = mod
-        state["forward"] = api.compile_forward(mod.__call__, bool(options.get("fullgraph")))
+        state["forward"] = api.compile_forward(mod.__call__, options)
         state["_options"] = dict(options)
         del state["training"]
 
@@ -65,5 +65,5 @@ def compile_in_place(module: Module, args: tuple, options: dict[str, Any]) -> No
     api.check_options(*args, **options)
     state = module.__dict__
     if "_is_compiled" not in state:
-        state["forward"] = api.compile_forward(module.forward, bool(options.get("fullgraph")))
+        state["forward"] = api.compile_forward(module.forward, options)
         state["_is_compiled"] = True
