@@ -10,6 +10,7 @@ from typing import Any
 from ..backend.onednn.primitives import forget_unused
 from ..core.dispatch.extension_points import namespace
 from ..core.dispatch.mode import emit_event, thread
+from .backends import OWN, list_backends
 from .capture.recorder import Listener
 from .explanation import explain
 from .jit.region import region
@@ -18,7 +19,6 @@ from .jit.step import CompiledStep
 __all__ = ["compile", "disable", "explain", "is_compiling", "reset"]
 
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-_OWN_BACKENDS = (None, "rushlight", "inductor", "eager", "aot_eager")
 _steps: weakref.WeakSet[CompiledStep] = weakref.WeakSet()
 
 
@@ -70,9 +70,9 @@ def check_options(
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(map(str, _MODES[1:]))}")
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
-    if not callable(backend) and backend not in _OWN_BACKENDS and backend not in _dynamo().list_backends(None):
-        raise RuntimeError(f"Invalid backend: {backend!r}; the backends are {_dynamo().list_backends(None)}")
-    if options and backend in _OWN_BACKENDS:
+    if not (backend is None or callable(backend) or backend in list_backends(None)):
+        raise RuntimeError(f"Invalid backend: {backend!r}; the backends are {list_backends(None)}")
+    if options and (backend is None or backend in OWN):
         warnings.warn(
             f"compile(options=...): Rushlight has no option {', '.join(options)}; it has no effect", stacklevel=3
         )
@@ -81,14 +81,14 @@ def check_options(
 def compile_forward(forward: Callable, options: dict[str, Any]) -> CompiledStep:
     """A function or a module's call, compiled as `compile`'s options say."""
     fullgraph, backend = bool(options.get("fullgraph")), options.get("backend", "rushlight")
-    if not callable(backend) and backend in _OWN_BACKENDS:
+    if backend is None or backend in OWN:
         return track(CompiledStep(forward, fullgraph))
     given = {k: options[k] for k in ("mode", "options") if options.get(k) is not None}
     return track(_dynamo().optimize(backend, nopython=fullgraph, **given)(forward))
 
 
 def _dynamo() -> Any:
-    """`torch._dynamo`, which knows the backends that programs add."""
+    """`torch._dynamo`, whose graphs backends of programs get."""
     assert namespace.value is not None
     return namespace.value._dynamo
 

