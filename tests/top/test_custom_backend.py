@@ -180,6 +180,7 @@ def _gradients_kept(x):
     x.grad = None
     (x * 2).sum().backward()
     g = x.grad
+    assert g is not None
     g.mul_(2)
     x.grad = g * 3 + 1
     return x.grad + 0
