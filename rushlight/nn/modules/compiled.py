@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from rushlight.compile import api
@@ -13,7 +14,8 @@ class OptimizedModule(Module):
     """What `compile(module)` returns: the module, called through programs. Its names in `state_dict` begin `_orig_mod.`
 
     Attributes are those of the module that it wraps. A module whose forward cannot be captured runs eagerly, with one
-    warning that names the line; with `fullgraph=True` it raises.
+    warning that names the line; with `fullgraph=True` it raises. dynamo_ctx: what compiles a
+    function with the options of the module.
     """
 
     def __init__(self, mod: Module, options: dict[str, Any]) -> None:
@@ -22,6 +24,7 @@ class OptimizedModule(Module):
         state["_modules"]["_orig_mod"] = mod
         state["forward"] = api.compile_forward(mod.__call__, options)
         state["_options"] = dict(options)
+        state["dynamo_ctx"] = partial(api.compile_forward, options=state["_options"])
         del state["training"]
 
     @property
