@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..backend.onednn.primitives import forget_unused
+from ..core.dispatch.extension_points import namespace
 from ..core.dispatch.mode import emit_event, thread
+from .backends import OWN, list_backends
 from .capture.recorder import Listener
 from .explanation import explain
 from .jit.region import region
@@ -34,7 +36,9 @@ def compile(
 
     model: a function such as a whole training step, or a Module; without it, a decorator.
     fullgraph: what cannot be captured raises, with the user's line, instead of running eagerly with one warning.
-    backend: "rushlight"; torch's "inductor" and "eager" are taken for it and for no compiling.
+    backend: "rushlight"; torch's "inductor" and "eager" are taken for it and for no compiling. A function `f(graph_module,
+    example_inputs)`, or the name of one in `torch._dynamo.list_backends()`, gets the function's calls as `torch.fx` graphs, and
+    what it returns runs them; the Python code around them runs in each call.
     dynamic, mode: accepted; shapes are always compiled one by one. options: torch's settings of its own compiler, which
     have no meaning here: a warning names them. disable: return `model` as it is.
 
@@ -50,7 +54,7 @@ def compile(
         return model
     if hasattr(model, "_compiled_wrapper"):
         return model._compiled_wrapper(arguments)
-    return track(CompiledStep(model, fullgraph))
+    return compile_forward(model, arguments)
 
 
 def check_options(
@@ -66,21 +70,27 @@ def check_options(
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(map(str, _MODES[1:]))}")
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
-    if not callable(backend) and backend not in (None, "rushlight", "inductor", "eager", "aot_eager"):
-        raise RuntimeError(f"Invalid backend: {backend!r}; the backends are 'rushlight' and 'eager'")
-    if options:
+    if not (backend is None or callable(backend) or backend in list_backends(None)):
+        raise RuntimeError(f"Invalid backend: {backend!r}; the backends are {list_backends(None)}")
+    if options and (backend is None or backend in OWN):
         warnings.warn(
             f"compile(options=...): Rushlight has no option {', '.join(options)}; it has no effect", stacklevel=3
         )
-    if callable(backend):
-        raise NotImplementedError(
-            "compile(backend=<function>): custom backends are not supported; use 'rushlight' or 'eager'"
-        )
 
 
-def compile_forward(forward: Callable, fullgraph: bool) -> CompiledStep:
-    """A module's call as programs."""
-    return track(CompiledStep(forward, fullgraph))
+def compile_forward(forward: Callable, options: dict[str, Any]) -> CompiledStep:
+    """A function or a module's call, compiled as `compile`'s options say."""
+    fullgraph, backend = bool(options.get("fullgraph")), options.get("backend", "rushlight")
+    if backend is None or backend in OWN:
+        return track(CompiledStep(forward, fullgraph))
+    given = {k: options[k] for k in ("mode", "options") if options.get(k) is not None}
+    return track(_dynamo().optimize(backend, nopython=fullgraph, **given)(forward))
+
+
+def _dynamo() -> Any:
+    """`torch._dynamo`, whose graphs backends of programs get."""
+    assert namespace.value is not None
+    return namespace.value._dynamo
 
 
 def track(step: CompiledStep) -> CompiledStep:

@@ -45,6 +45,10 @@ class set_stance(Context):
             if stance != "default":
                 raise RuntimeError("non-default stance cannot have force_backend set")
             check_options(backend=force_backend)
+            if callable(force_backend):
+                raise NotImplementedError(
+                    "set_stance(force_backend=<function>) is not implemented; compile(backend=...) is"
+                )
         self.stance = DynamoStance(stance, skip_guard_eval_unsafe, force_backend)
         self.prev = _activate(self.stance)
 

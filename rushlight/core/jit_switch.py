@@ -19,7 +19,7 @@ class _Switch:
     """on: whether programs may replace eager passes, steps and kernels. always: even if they may not pay.
 
     for_torch: the program imports Rushlight as `torch`: where torch compiles something with `fullgraph=True`, and
-    Rushlight cannot, it runs eagerly, with a warning.
+    Rushlight cannot, it runs eagerly, with a warning; and pickles name what torch's name, so that torch reads them.
     """
 
     on = os.environ.get("RUSHLIGHT_JIT", "1") != "0"

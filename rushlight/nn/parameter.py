@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from rushlight import ops
 from rushlight.core.dispatch.extension_points import training_observer
 from rushlight.core.dispatch.torch_function import disabled_impl
+from rushlight.core.jit_switch import jit
 from rushlight.core.tensor.layout import strided
+from rushlight.core.tensor.pickling import as_torchs
 from rushlight.core.tensor.placeholder import NoArray, Placeholder, operator_above
 from rushlight.core.tensor.tensor import Tensor
 
@@ -70,6 +72,9 @@ class Parameter(Tensor, metaclass=_FlaggedType):
     def __reduce_ex__(self, protocol: Any) -> tuple:
         # a parameter that a hook watches is written without the hook, as torch writes it
         arguments = (self.data, self.requires_grad, OrderedDict())
+        if jit.for_torch:
+            as_torchs(_rebuild_parameter, "torch._utils._rebuild_parameter")
+            as_torchs(_rebuild_parameter_with_state, "torch._utils._rebuild_parameter_with_state")
         if not self.__dict__:
             return _rebuild_parameter, arguments
         return _rebuild_parameter_with_state, (*arguments, dict(self.__dict__))

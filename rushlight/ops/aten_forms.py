@@ -14,6 +14,8 @@ from ..core.dispatch.aten.operators import functions
 from ..core.dispatch.aten.torch_dispatch import decomposed, decomposed_wrappers
 from ..core.dispatch.op import OPS
 from ..core.tensor.tensor import Tensor, constant
+from .nn.activation import hardsigmoid_, hardswish_
+from .nn.smooth import mish_, silu_
 from .product.addmm import addmm
 from .product.matmul import bmm, mm
 from .shape.slicing import slice_
@@ -195,6 +197,7 @@ def _group_norm(input, weight=None, bias=None, num_groups=1, eps=1e-5):
     return result if bias is None else result + bias.reshape(sizes)
 
 
+functions.update({f.__name__: f for f in (hardsigmoid_, hardswish_, mish_, silu_)})
 decomposed_wrappers.update({"scaled_dot_product_attention": _attention, "native_group_norm": _group_norm})
 decomposed.update(
     {

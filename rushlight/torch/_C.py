@@ -149,6 +149,11 @@ def _are_functorch_transforms_active() -> bool:
     return bool(active())
 
 
+def _set_grad_enabled(arg: bool) -> None:
+    """Whether calls are recorded for backward from here on: the function that graphs call."""
+    thread.state.set(bool(arg), thread.state.inference)
+
+
 def _is_torch_function_mode_enabled() -> bool:
     """Whether a TorchFunctionMode is active in this thread."""
     return bool(modes())

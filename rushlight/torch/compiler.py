@@ -4,6 +4,7 @@ from typing import Any
 
 from ..compile import api
 from ..compile.api import disable, is_compiling, reset
+from ..compile.backends import list_backends
 from ..compile.hints import allow_in_graph, assume_constant_result, cudagraph_mark_step_begin
 from ..compile.stance import set_stance
 
@@ -35,8 +36,3 @@ def is_dynamo_compiling() -> bool:
 def is_exporting() -> bool:
     """False: there is no export."""
     return False
-
-
-def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The names that `compile(backend=...)` takes."""
-    return ["rushlight"]

@@ -41,6 +41,37 @@ def test_threads_share_a_compiled_function():
         assert max(pool.map(apart, range(4))) < 1e-4
 
 
+def _trained(seed):
+    """The losses and the parameters of a small network of its own, trained from `seed`."""
+    draw = torch.Generator().manual_seed(seed)
+    weights = [torch.randn(6, 8, generator=draw), torch.randn(8, 3, generator=draw)]
+    parameters = [torch.nn.Parameter(w / 3) for w in weights]
+    optimizer = torch.optim.Adam(parameters, lr=0.01)
+    x, target = torch.randn(32, 6, generator=draw), torch.randint(0, 3, (32,), generator=draw)
+    losses = []
+    for _ in range(30):
+        optimizer.zero_grad()
+        hidden = F.layer_norm(torch.tanh(x @ parameters[0]), (8,))
+        hidden[:, 0] *= 2
+        loss = F.cross_entropy(torch.cat([hidden[:16], hidden[16:].relu()]) @ parameters[1], target)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, [p.detach() for p in parameters]
+
+
+def test_threads_build_graphs_of_their_own():
+    """Without a global lock (python3.13t) the threads run at the same time."""
+    alone = [_trained(seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(_trained, [*range(4)] * 3))
+    for i, (losses, parameters) in enumerate(together):
+        assert losses == pytest.approx(alone[i % 4][0], rel=1e-5)
+        for p, q in zip(parameters, alone[i % 4][1], strict=True):
+            torch.testing.assert_close(p, q)
+    assert len({loss for losses, _ in alone for loss in losses[-1:]}) == 4
+
+
 def test_options_of_torchs_compiler_are_named_in_a_warning(recwarn):
     torch.compile(lambda x: x, options={"triton.cudagraphs": True})
     assert "triton.cudagraphs" in str(recwarn.pop(UserWarning).message)

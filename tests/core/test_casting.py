@@ -57,6 +57,7 @@ SIGNED = [key for key in CASTS if key[1] not in ("uint16", "uint32", "uint64")] 
 def _no_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "Compiled programs are interpreted")
         yield
 
 

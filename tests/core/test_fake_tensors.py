@@ -126,3 +126,10 @@ def test_modes_see_writes_by_torchs_arguments(write, said):
     with Log():
         write(watched)
     assert watched.tolist() == alone.tolist() and f"aten.{said}" in seen
+
+
+@pytest.mark.parametrize("name", ["hardsigmoid", "hardswish", "mish", "silu", "relu", "celu"])
+def test_activations_in_place(name):
+    with FakeTensorMode() as mode:
+        x = mode.from_tensor(torch.ones(2, 3))
+        assert getattr(torch.nn.functional, name)(x, inplace=True) is x and x.elem._version == 1

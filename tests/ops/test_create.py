@@ -221,6 +221,7 @@ def test_negative_strides_are_refused():
             make(ARRAY.astype(">f4"))
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape on a NumPy array")  # of NumPy 2.5
 def test_a_tensor_keeps_its_shape_whatever_is_done_to_its_array():
     t = torch.arange(6.0)
     for array in (t.numpy(), np.asarray(t), t.detach().numpy()):

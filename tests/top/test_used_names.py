@@ -13,6 +13,7 @@ def test_compiled_modules_are_recognised():
     module = nn.Linear(2, 2)
     assert isinstance(torch.compile(module), OptimizedModule)
     assert not isinstance(module, OptimizedModule)
+    assert torch.compile(module).dynamo_ctx(lambda x: x + 1)(torch.ones(1)) == 2
 
 
 def test_checks():

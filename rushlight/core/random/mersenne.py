@@ -63,7 +63,7 @@ class _Same:
 
 
 def _tell_of_change() -> None:
-    """A recorder of calls cannot repeat that a stream is restarted."""
+    """A recorder of calls cannot repeat that a stream is restarted; it hears of it before."""
     if thread.state.level > 1:
         emit_event("reseeded")
 
@@ -112,17 +112,17 @@ class Generator:
         seed = int(seed)
         if not -(1 << 63) <= seed < 1 << 64:
             raise ValueError("Overflow when unpacking long long")
+        _tell_of_change()
         with self.lock:
             self._reseed(seed % (1 << 64))
-        _tell_of_change()
         return self
 
     def seed(self) -> int:
         """Restart the stream from a seed of the operating system, and return that seed."""
         fresh = entropy()
+        _tell_of_change()
         with self.lock:
             self._reseed(fresh)
-        _tell_of_change()
         return fresh
 
     def initial_seed(self) -> int:

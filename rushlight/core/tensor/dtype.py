@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from ..jit_switch import jit
+
 _KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "q": 4}
 
 
@@ -51,6 +53,9 @@ class dtype:
             raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
 
     def __reduce__(self):
+        if jit.for_torch:
+            type(self).__module__ = "torch"  # pickle then says torch.float32
+            return self.name
         return _by_name, (self.name,)
 
     def __copy__(self):

@@ -12,6 +12,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -21,6 +22,8 @@ from ..device.backend import on_device
 from ..device.buffer import Buffer, outline_of
 from ..device.conjugated import is_conjugated, seen
 from ..device.devices import CPU, backend, check
+from ..dispatch.extension_points import namespace
+from ..jit_switch import jit
 from ..warn import warn
 from . import dtype as dtypes
 from .storage import Storage, address_of, storage_of
@@ -29,6 +32,7 @@ from .tensor import Tensor, alias, wrap
 __all__ = [
     "Memory",
     "after_load",
+    "as_torchs",
     "deepcopy_tensor",
     "memory_of",
     "rebuild_from_type_v2",
@@ -134,6 +138,8 @@ class Memory:
         return Memory(self.flat.copy())
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
+        if jit.for_torch and namespace.value is not None:
+            return namespace.value.storage._reduce_memory(self)
         raw: Any = self.bytes()
         content = pickle.PickleBuffer(raw) if int(protocol) >= 5 else raw.tobytes()
         return _restore_memory, (self.dtype.name, content, *(() if self.location == "cpu" else (self.location,)))
@@ -209,6 +215,8 @@ def reduce_tensor(tensor: Any, protocol: Any = 2) -> tuple:
     History and hooks do not travel: a tensor that requires grad becomes a leaf, and a hook is warned about.
     """
     _warn_of_hooks(tensor)
+    if jit.for_torch:
+        _name_as_torchs()
     if tensor.is_meta and type(tensor) is Tensor and not tensor.__dict__:
         return rebuild_meta_tensor, (tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()), tensor.requires_grad)
     memory, offset, stride = memory_of(tensor)
@@ -223,6 +231,12 @@ def reduce_tensor(tensor: Any, protocol: Any = 2) -> tuple:
     own_state = type(tensor).__getstate__ is not object.__getstate__
     state = tensor.__getstate__() if own_state else dict(tensor.__dict__)
     return rebuild_from_type_v2, (rebuild, type(tensor), args, state)
+
+
+def as_torchs(rebuild: Any, path: str) -> Any:
+    """The function, which pickles name by this path of torch's from now on."""
+    rebuild.__module__, _, rebuild.__qualname__ = path.rpartition(".")
+    return rebuild
 
 
 def _warn_of_hooks(tensor: Any) -> None:
@@ -313,6 +327,14 @@ def rebuild_from_type_v2(rebuild: Any, cls: type, args: tuple, state: Any) -> An
     for name, value in {**(attributes or {}), **(slots or {})}.items():
         setattr(tensor, name, value)
     return tensor
+
+
+@cache
+def _name_as_torchs() -> None:
+    as_torchs(rebuild_tensor_v2, "torch._utils._rebuild_tensor_v2")
+    as_torchs(rebuild_tensor_v3, "torch._utils._rebuild_tensor_v3")
+    as_torchs(rebuild_meta_tensor, "torch._utils._rebuild_meta_tensor_no_storage")
+    as_torchs(rebuild_from_type_v2, "torch._tensor._rebuild_from_type_v2")
 
 
 def _as_class(tensor: Any, cls: type) -> Any:

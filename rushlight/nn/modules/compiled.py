@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from rushlight.compile import api
@@ -13,15 +14,17 @@ class OptimizedModule(Module):
     """What `compile(module)` returns: the module, called through programs. Its names in `state_dict` begin `_orig_mod.`
 
     Attributes are those of the module that it wraps. A module whose forward cannot be captured runs eagerly, with one
-    warning that names the line; with `fullgraph=True` it raises.
+    warning that names the line; with `fullgraph=True` it raises. dynamo_ctx: what compiles a
+    function with the options of the module.
     """
 
     def __init__(self, mod: Module, options: dict[str, Any]) -> None:
         super().__init__()
         state = self.__dict__
         state["_modules"]["_orig_mod"] = mod
-        state["forward"] = api.compile_forward(mod.__call__, bool(options.get("fullgraph")))
+        state["forward"] = api.compile_forward(mod.__call__, options)
         state["_options"] = dict(options)
+        state["dynamo_ctx"] = partial(api.compile_forward, options=state["_options"])
         del state["training"]
 
     @property
@@ -65,5 +68,5 @@ def compile_in_place(module: Module, args: tuple, options: dict[str, Any]) -> No
     api.check_options(*args, **options)
     state = module.__dict__
     if "_is_compiled" not in state:
-        state["forward"] = api.compile_forward(module.forward, bool(options.get("fullgraph")))
+        state["forward"] = api.compile_forward(module.forward, options)
         state["_is_compiled"] = True

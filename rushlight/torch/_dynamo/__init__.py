@@ -14,13 +14,15 @@ from ...compile.hints import (
 from ...compile.stance import set_stance
 from ...core.dispatch.mode import emit_event
 from ...nn.modules.compiled import OptimizedModule
-from ..compiler import list_backends
-from . import config
+from . import backends, config, testing
+from .backends.registry import list_backends, lookup_backend, register_backend
+from .eval_frame import optimize
 
 __all__ = [
     "OptimizedModule",
     "allow_in_graph",
     "assume_constant_result",
+    "backends",
     "config",
     "disable",
     "explain",
@@ -28,12 +30,16 @@ __all__ = [
     "is_compiling",
     "is_dynamo_supported",
     "list_backends",
+    "lookup_backend",
     "mark_dynamic",
     "mark_static",
     "mark_static_address",
     "maybe_mark_dynamic",
+    "optimize",
+    "register_backend",
     "reset",
     "set_stance",
+    "testing",
 ]
 
 

@@ -472,8 +472,8 @@ def test_iterators_may_be_made_and_used_in_other_threads():
 
 def test_import_loads_no_process_machinery():
     heavy = ["multiprocessing", "concurrent", "asyncio", "tempfile", "socket", "mmap", "dataclasses"]
-    code = (
-        "import numpy, ml_dtypes, sys; before = set(sys.modules); import rushlight.utils.data; "
+    code = (  # traceback loads dataclasses itself from Python 3.14 on
+        "import numpy, ml_dtypes, traceback, sys; before = set(sys.modules); import rushlight.utils.data; "
         f"print([m for m in {heavy!r} if m in sys.modules and m not in before])"
     )
     path = os.pathsep.join([str(Path(__file__).parents[3]), *filter(None, sys.path)])
