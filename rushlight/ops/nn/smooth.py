@@ -15,7 +15,6 @@ from ..pointwise.building_blocks import (
     ONE32,
     ONE64,
     SOME,
-    dense,
     in_order_of,
     in_single,
     pieced,
