@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,8 @@ def backward(
                 "use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    keep = create_graph if retain_graph is None else bool(retain_graph)
+    create_graph = bool(index(create_graph))
+    keep = create_graph if retain_graph is None else bool(index(retain_graph))
     observer = training_observer.value
     context = (
         None
@@ -137,7 +139,9 @@ def grad(
     outputs, inputs = _sequence(outputs), _sequence(inputs)
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    keep = create_graph if retain_graph is None else bool(retain_graph)
+    create_graph, materialize_grads = bool(index(create_graph)), bool(index(materialize_grads))
+    allow_unused = None if allow_unused is None else bool(index(allow_unused))
+    keep = create_graph if retain_graph is None else bool(index(retain_graph))
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
     observer = training_observer.value

@@ -346,7 +346,8 @@ def composite(
     def register(f: Any) -> Any:
         _name_as_shown(f, name)
         shown = name or f.__name__
-        g = explained(shown, f, not function) if function or shown in EXPLAINED_METHODS else f
+        is_explained = function or shown in EXPLAINED_METHODS or shown.startswith("linalg_")
+        g = explained(shown, f, not function and method) if is_explained else f
         g = followed(name or f.__name__, g)
         if out:
             g = entry.accept_out(g)

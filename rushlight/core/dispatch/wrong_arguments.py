@@ -17,7 +17,7 @@ from ..device.backend import out_of_memory
 from ..tensor.tensor import Tensor
 from .aten.schemas import composite_overloads, overloads
 from .errors import argument_type, was_raised
-from .scalars import type_name
+from .scalars import flag_type, type_name
 
 # too cheap, or too often called, for a frame of their own
 _FAST = frozenset(
@@ -152,11 +152,6 @@ def wrong_flag(name: str, options: Iterable[tuple[str, Any]]) -> tuple[str, Any]
         if value is not True and value is not False and not is_other and option in _flags(name):
             return option, value
     return None
-
-
-def flag_type(name: str, option: str, value: Any) -> TypeError:
-    """torch's error for an option that has to be a bool."""
-    return TypeError(f"{name}(): argument '{option}' must be bool, not {type_name(value)}")
 
 
 @cache

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 from rushlight import ops
+from rushlight.core.dispatch.scalars import check_flag, check_number
 from rushlight.core.tensor import dtype as dtypes
 from rushlight.core.tensor.node import shown_as
 from rushlight.core.tensor.tensor import Tensor
@@ -152,6 +153,8 @@ def pad_sequence(
     tensor([[1, 2],
             [3, 0]])
     """
+    check_flag("pad_sequence", "batch_first", batch_first, 2)
+    check_number("pad_sequence", "padding_value", padding_value, "float")
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
             f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
@@ -213,6 +216,7 @@ def pack_padded_sequence(
         )
     if not input.numel():
         raise RuntimeError("Cannot pack empty tensors.")
+    check_flag("_pack_padded_sequence", "batch_first", batch_first, 3)
     order = None
     steps_first = input.transpose(0, 1) if batch_first else input
     if not enforce_sorted:

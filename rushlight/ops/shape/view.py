@@ -294,7 +294,7 @@ def _(g, input_shape):
 
 
 @composite(method=True)
-def squeeze(input, dim=None, *, axis=None):
+def squeeze(input, dim=..., *, axis=None):
     """The tensor without its dimensions of size 1: a view.
 
     Args:
@@ -312,8 +312,10 @@ def squeeze(input, dim=None, *, axis=None):
         return _squeeze_dim(input, dim)
     if axis is not None:
         return squeeze(input, axis)
-    if dim is None:
+    if dim is ...:
         return _squeeze_all(input)
+    if dim is None:
+        raise TypeError("squeeze() received an invalid combination of arguments - got (Tensor, NoneType)")
     return _squeeze_dims(input, tuple(dim)) if isinstance(dim, (tuple, list)) else _squeeze_dim(input, dim)
 
 
