@@ -88,7 +88,7 @@ class Op:
     """
 
     __slots__ = (
-        "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "function", "host_indices", "inplace",
+        "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "follows_most", "function", "host_indices", "inplace",
         "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "large", "name", "node", "number_first", "number_nodes", "numbers", "out", "outputs",
         "places", "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "unrounded", "view",
     )  # fmt: skip
@@ -116,6 +116,7 @@ class Op:
         draws: str = "",
         unrounded: str = "",
         follows: tuple[int, ...] = (),
+        follows_volumes: bool = True,
         jit_min_elements: int | None = None,
         jit_warmup: int = 10_000_000,
         host_indices: bool = False,
@@ -134,6 +135,7 @@ class Op:
         if jit_min_elements is not None:
             JIT_CANDIDATES.append(self)
         self.follows, self.columns, self.keeps = follows, columns, keeps
+        self.follows_most = 5 if follows_volumes else 4
         self.reference = return_columns(kernel, columns) if columns else kernel  # devices run this one
         self.kernel = self._laid_out(kernel)
         self.large: Callable | None = None  # what runs it for `jit_min_elements` and more
@@ -183,11 +185,11 @@ class Op:
         """The kernel whose results have the declared memory order."""
         if self.columns:
             kernel = return_columns(kernel, self.columns)
-        return follow_channels(kernel, self.follows) if self.follows else kernel
+        return follow_channels(kernel, self.follows, self.follows_most) if self.follows else kernel
 
     def ordered_as_on_the_cpu(self, kernel: Callable) -> Callable:
         """A kernel of the operator, whose results have the memory order that entry points give to those of the CPU."""
-        kernel = follow_channels(kernel, self.follows) if self.follows else kernel
+        kernel = follow_channels(kernel, self.follows, self.follows_most) if self.follows else kernel
         return _in_first_order(kernel) if self.kind == "binary" else kernel
 
     def vjp(self, rule: Any) -> Any:
