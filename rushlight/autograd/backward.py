@@ -14,6 +14,7 @@ from ..core.dispatch.aten.torch_dispatch import ask_for
 from ..core.dispatch.aten.wrapper import Wrapper
 from ..core.dispatch.extension_points import training_observer
 from ..core.dispatch.op import composite
+from ..core.dispatch.scalars import type_name
 from ..core.tensor.layout import preserve_format, strided
 from ..core.tensor.tensor import Tensor, constant
 from ..core.warn import warn_once
@@ -216,8 +217,10 @@ def _edges(inputs: Sequence[Tensor]) -> list[Any]:
 
 def _edge_of(t: Any) -> Any:
     """The edge of a tensor, or of a place in the graph as `get_gradient_edge` gives it."""
-    if not _is_place(t):
+    if isinstance(t, Tensor):
         return t._edge
+    if not _is_place(t):
+        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type_name(t)}")
     if t.ownership_token is not None:
         return t.ownership_token
     if type(t.node.shape) is tuple and t.node.shape and type(t.node.shape[0]) is tuple:
@@ -233,6 +236,9 @@ def _is_place(value: Any) -> bool:
 
 def _roots(tensors: Sequence[Tensor], grads: Any) -> list[tuple[Any, Tensor]]:
     given = (None,) * len(tensors) if grads is None else (grads,) if isinstance(grads, Tensor) else tuple(grads)
+    for g in given if not isinstance(grads, str) else (grads,):
+        if not isinstance(g, Tensor) and g is not None:
+            raise TypeError(f"gradients can be either Tensors or None, but got {type_name(g)}")
     if len(given) != len(tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(given)} gradients")
     return [(_root_edge(i, t), _root_grad(t, g)) for i, (t, g) in enumerate(zip(tensors, given, strict=True))]
@@ -242,7 +248,7 @@ def _root_edge(i: int, t: Any) -> Any:
     if _is_place(t):
         return _edge_of(t)
     if not isinstance(t, Tensor):
-        raise TypeError(f"element {i} of tensors is no Tensor but a {type(t).__name__}")
+        raise AssertionError(f"Expected output to be a torch.Tensor, but element {i} is {type_name(t)}")
     if t._edge is None:
         raise RuntimeError(
             f"element {i} of tensors does not require grad and does not have a grad_fn. Was it computed under "

@@ -273,3 +273,50 @@ def test_forms_of_to():
 def test_the_divergence_has_no_complex_numbers():
     with pytest.raises(RuntimeError, match="kl_div: Complex inputs not supported"):
         F.kl_div(X + 0j, X, reduction="sum")
+
+
+@pytest.mark.parametrize(
+    ("call", "attribute"),
+    [
+        (lambda: F.softmax([1.0], 0), "softmax"),
+        (lambda: F.log_softmax(None, 0), "log_softmax"),
+        (lambda: torch.nn.Softmax(1)([1.0]), "softmax"),
+        (lambda: F.interpolate([1.0], 2), "dim"),
+        (lambda: F.affine_grid(3, (1, 1, 2, 2)), "is_floating_point"),
+        (lambda: F.glu(None), "dim"),
+        (lambda: F.normalize([1.0]), "norm"),
+        (lambda: F.adaptive_avg_pool2d("abc", 2), "size"),
+        (lambda: torch.norm([1.0], 2, 0), "layout"),
+        (lambda: torch.split([1.0], 1), "split"),
+        (lambda: torch.tensordot(X, [1.0]), "dim"),
+    ],
+)
+def test_functions_that_torch_writes_in_python_miss_an_attribute(call, attribute):
+    with pytest.raises(
+        AttributeError, match=rf"object has no attribute '{attribute}': \w+\(\): argument . must be Tensor"
+    ):
+        call()
+    with pytest.raises(TypeError, match="must be Tensor"):
+        torch.softmax([1.0], 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (lambda: torch.clamp(X, [1, 2], 0.5), TypeError),
+        (lambda: torch.broadcast_to(X, ["a", "b"]), TypeError),
+        (lambda: X.select(0, 1.5), TypeError),
+        (lambda: torch.einsum(None, X), TypeError),
+        (lambda: torch.set_num_threads("a"), RuntimeError),
+        (lambda: torch.autograd.grad(W.clone().requires_grad_().sum(), [1.0]), RuntimeError),
+        (lambda: torch.autograd.backward([1]), AssertionError),
+        (lambda: torch.autograd.backward(W.clone().requires_grad_().sum(), "zzz"), TypeError),
+        (lambda: torch.nn.utils.rnn.pack_padded_sequence([1.0], [1]), TypeError),
+        (lambda: torch.nn.utils.rnn.pack_padded_sequence(X, None), TypeError),
+        (lambda: torch.nn.utils.rnn.pad_sequence(["a"]), TypeError),
+    ],
+)
+def test_types_of_errors(call, kind):
+    with pytest.raises(kind) as raised:
+        call()
+    assert raised.type is kind

@@ -251,8 +251,11 @@ if __name__ == "__main__":
         },
         "empty": {f"{r} {layout}": stride_of(torch, start, r) for layout, start in EMPTY.items() for r in OF_EMPTY},
         "images": {f"{r} {layout}": stride_of(torch, start, r) for layout, start in IMAGES.items() for r in OF_IMAGES},
-        "gradients": {f"{r} {layout}": strides_with_gradient(torch, start, r)
-                      for layout, (start, results) in WITH_GRADIENTS.items() for r in results},
+        "gradients": {
+            f"{r} {layout}": strides_with_gradient(torch, start, r)
+            for layout, (start, results) in WITH_GRADIENTS.items()
+            for r in results
+        },
         "writes": {f"{start}; {write}": written(torch, start, write) for start, write in WRITES},
     }
     lines = [f'"{k}": ' + "{\n" + ",\n".join(f"{json.dumps(n)}: {json.dumps(v)}" for n, v in part.items()) + "\n}"

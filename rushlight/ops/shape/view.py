@@ -26,6 +26,7 @@ from ...core.tensor.size import (
     infer_size,
     missing,
     shape_from,
+    shape_keyword,
     sum_to_axes,
     wrap_dim,
     wrap_dims,
@@ -393,7 +394,7 @@ def broadcast_to(input, size):
     tensor([[1, 2],
             [1, 2]])
     """
-    return _expand(input, tuple(size))
+    return _expand(input, shape_keyword(size, "broadcast_to"))
 
 
 @composite(name="broadcast_to", method=True, function=False)
