@@ -282,7 +282,7 @@ def test_the_divergence_has_no_complex_numbers():
         (lambda: F.log_softmax(None, 0), "log_softmax"),
         (lambda: torch.nn.Softmax(1)([1.0]), "softmax"),
         (lambda: F.interpolate([1.0], 2), "dim"),
-        (lambda: F.affine_grid(3, (1, 1, 2, 2)), "is_floating_point"),
+        (lambda: F.affine_grid(3, (1, 1, 2, 2), False), "is_floating_point"),
         (lambda: F.glu(None), "dim"),
         (lambda: F.normalize([1.0]), "norm"),
         (lambda: F.adaptive_avg_pool2d("abc", 2), "size"),
