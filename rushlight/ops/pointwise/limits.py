@@ -131,6 +131,8 @@ def _clamp_call(input, min, max):
 
 def _both_limits(name, min, max):
     """The limits, both as numbers where one is; a tensor must then have one element and no gradient."""
+    if type(min) in _NUMBERS and type(max) in _NUMBERS:
+        return min, max
     if isinstance(min, (list, tuple)) or isinstance(max, (list, tuple)):
         got = f"{type_name(min)}, {type_name(max)}"
         raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, {got})")

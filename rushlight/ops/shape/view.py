@@ -394,7 +394,11 @@ def broadcast_to(input, size):
     tensor([[1, 2],
             [1, 2]])
     """
-    return _expand(input, shape_keyword(size, "broadcast_to"))
+    try:
+        return _expand(input, tuple(size))
+    except RuntimeError:
+        shape_keyword(size, "broadcast_to")  # raises where a size is no number
+        raise
 
 
 @composite(name="broadcast_to", method=True, function=False)
