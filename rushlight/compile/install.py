@@ -319,14 +319,15 @@ def _run_large(record: Op, *arguments: Any, **keywords: Any) -> Any:
     Those of an operator that waits longer for a program count for less, and the other way round.
     """
     if _work.left > 0 or not jit.on:
-        size = next(a.size for a in arguments if type(a) is ndarray)
+        result = record.compute(arguments, keywords)
+        size = max([a.size for a in (*arguments, result) if type(a) is ndarray])
         if not _work.keeps_freed and size > LEAST_COUNTED:
             from .runtime.heap import keep_freed
 
             _work.keeps_freed = True
             keep_freed()
         _work.left -= max(LEAST_COUNTED, size) * 10_000_000 // record.jit_warmup
-        return record.kernel(*arguments, **keywords)
+        return result
     return _eager_code().run(record, arguments, keywords)
 
 

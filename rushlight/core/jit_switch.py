@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["jit", "run_for_torch"]
+from .locks import lock
+
+__all__ = ["by_kernels", "jit", "run_for_torch"]
 
 
 class _Switch:
@@ -26,6 +28,28 @@ class _Switch:
 
 
 jit = _Switch
+
+
+class _ByKernels:
+    """Within the blocks of any thread kernels run, and no programs: the same call gives the same bits each time."""
+
+    def __init__(self) -> None:
+        self._lock, self._blocks, self._before = lock(), 0, False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._blocks:
+                self._before, jit.on = jit.on, False
+            self._blocks += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if not self._blocks:
+                jit.on = self._before
+
+
+by_kernels = _ByKernels()
 
 
 def run_for_torch() -> None:

@@ -5,6 +5,7 @@ import pytest
 import rushlight as rl
 from rushlight.autograd import Function, gradcheck, gradgradcheck
 from rushlight.autograd.gradcheck import GradcheckError
+from rushlight.core.jit_switch import by_kernels, jit
 
 FAST = pytest.mark.parametrize("fast", [False, True])
 
@@ -104,3 +105,22 @@ def test_the_inputs_come_back_unchanged():
     before = x.tolist()
     gradcheck(lambda x: x.exp(), (x,))
     assert x.tolist() == before and x.grad is None and x._version == 1
+
+
+def test_kernels_run_and_no_programs():
+    seen = []
+
+    def f(x):
+        seen.append(jit.on)
+        return x.tanh().sum()
+
+    x = rl.randn(3, dtype=rl.float64, requires_grad=True)
+    before = jit.on
+    assert gradcheck(f, (x,))
+    assert not any(seen)
+    with pytest.raises(ZeroDivisionError):
+        gradcheck(lambda x: 1 / 0, (x,))
+    assert jit.on is before
+    with by_kernels, by_kernels:
+        assert not jit.on
+    assert jit.on is before

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...core.determinism import mode
-from ...core.dispatch.mode import take_target, thread
+from ...core.dispatch.mode import thread
 from ...core.dispatch.op import Op
-from ...core.tensor.casting import broadcast_strides, copy_in_rows, innermost_first
+from ...core.tensor.casting import copy_in_rows
 from ...ops.pointwise.building_blocks import MANY
 from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Value
@@ -26,6 +26,7 @@ from ..passes.replicated import is_rounded_alike
 from ..runtime.native import Native
 from . import eager_sums, flat
 from .cache import Entry, Refused, Route
+from .layout import Layout, layout_of
 
 __all__ = ["bilinear", "copies", "eager_sums", "recurrent", "rows", "run", "selection"]
 
@@ -41,10 +42,13 @@ def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
     """What an operator's kernel gives for these arguments: by a program, once they have come often enough."""
     if mode.on:
         return record.kernel(*arguments, **keywords)
+    first = None
     for a in arguments:
-        if type(a) is np.ndarray and not a.flags.c_contiguous:
-            return _in_order_of_memory(record, arguments, keywords)
-    return _run(record, arguments, keywords, partial(record.kernel, *arguments, **keywords))
+        if type(a) is np.ndarray and a.ndim:
+            first = a if first is None else first
+            if not a.flags.c_contiguous or a.shape != first.shape:
+                return _in_rows(record, arguments, keywords)
+    return _run(record, arguments, keywords, partial(record.compute, arguments, keywords))
 
 
 def _run(record: Op, arguments: tuple, keywords: dict[str, Any], compute: Callable[[], Any]) -> Any:
@@ -71,56 +75,55 @@ def _run(record: Op, arguments: tuple, keywords: dict[str, Any], compute: Callab
     return results
 
 
-def _in_order_of_memory(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
-    """A call with arrays that are not C-contiguous: transposed as torch lays out the result, they are, or few are copied.
-
-    That is for operators of each element by itself only: `flat` knows, and the kinds of records that are rows of a table.
-    """
-    kernel = partial(record.kernel, *arguments, **keywords)
+def _in_rows(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
+    """A call with arrays that are not C-contiguous, or not of one shape: by a program of an elementwise operator, in rows."""
+    compute = partial(record.compute, arguments, keywords)
+    layout = _layout(record, arguments)
+    if layout is None:
+        return compute() if record.kind != "general" else _run(record, arguments, keywords, compute)
+    if layout.is_one and record.kind != "general" and not layout.is_written:
+        one = [a[(slice(1),) * a.ndim] if type(a) is np.ndarray else a for a in arguments]
+        return copy_in_rows(np.broadcast_to(record.kernel(*one), layout.result_shape))
     try:
-        outline = flat.outline(record, arguments, keywords, any_order=True)  # it is the same for transposed arrays
-        program = None if outline is None else flat.find(outline)
+        outline = flat.outline(record, arguments, keywords, layout)
     except TypeError:  # a list among the arguments
-        return kernel()
-    is_map = outline is not None and flat.may_serve(outline)
-    if not is_map and record.kind == "general":
-        return kernel() if len(record.signature.arrays) == 1 else _run(record, arguments, keywords, kernel)
-    arrays = [a for a in arguments if type(a) is np.ndarray]
-    try:
-        shape = arrays[0].shape if len(arrays) == 1 else np.broadcast_shapes(*[a.shape for a in arrays])
-    except ValueError:  # the kernel says it better
-        return kernel()
-    order = innermost_first(shape, [broadcast_strides(a, shape) for a in arrays])[::-1]
-    back = np.argsort(order)
-    moved = tuple([_transposed(a, order) if type(a) is np.ndarray and a.ndim else a for a in arguments])
-
-    def compute() -> Any:
-        result = kernel()
-        return result.transpose(order) if type(result) is np.ndarray and result.shape == shape else result
-
-    def restored(result: Any) -> Any:
-        return result.transpose(back) if type(result) is np.ndarray and result.ndim == len(order) else result
-
-    if not is_map:
-        if not all(a.flags.c_contiguous for a in moved if type(a) is np.ndarray):
-            return kernel()
-        return restored(_run(record, moved, keywords, compute))
-    if program is None or not (program.is_exact or not _is_shared(record)):
-        results = compute()
-        is_elsewhere = type(results) is np.ndarray and not results.flags.c_contiguous  # no reason to refuse all others
-        if outline is not None and program is None and not is_elsewhere:
-            flat.consider(record, outline, moved, keywords, results)
-        return restored(results)
-    own = [a if type(a) is not np.ndarray or a.flags.c_contiguous else copy_in_rows(a) for a in moved]
-    if take_target(arguments[0]) and own[0] is moved[0]:
-        thread.state.target = own[0]
-    result = program(own)
-    return arguments[0] if result is moved[0] else result.transpose(back)
+        return compute()
+    if layout.rows is None or not flat.may_serve(outline):
+        return _otherwise(record, arguments, keywords, layout, compute)
+    program = flat.find(outline)
+    if program is not None and (program.is_exact or not _is_shared(record)):
+        result = program.over(arguments, layout)
+        return compute() if result is None else result
+    results = compute()
+    if program is None:
+        flat.consider(record, outline, arguments, keywords, results, layout)
+    return results
 
 
-def _transposed(a: np.ndarray, order: list[int]) -> np.ndarray:
-    """The array as one of so many axes, in this order."""
-    return (a if a.ndim == len(order) else a.reshape((1,) * (len(order) - a.ndim) + a.shape)).transpose(order)
+def _layout(record: Op, arguments: tuple) -> Layout | None:
+    """How a call goes through its arrays; None where they do not fit one another."""
+    places = [i for i, a in enumerate(arguments) if type(a) is np.ndarray and a.ndim]
+    deciding = None
+    if record.laid_as is not None:
+        deciding = tuple([places.index(i) for i in record.laid_as(arguments) if i in places])
+    return layout_of([arguments[i] for i in places], thread.state.target is arguments[0], deciding)
+
+
+def _otherwise(
+    record: Op, arguments: tuple, keywords: dict[str, Any], layout: Layout, compute: Callable[[], Any]
+) -> Any:
+    """Where rows are too short, or an element depends on others: a program of these shapes.
+
+    An operator of the table is given its arrays in the order of their memory, if they have none else there.
+    """
+    arrays = [a for a in arguments if type(a) is np.ndarray and a.ndim]
+    if record.kind == "general" or any(a.shape != layout.result_shape for a in arrays):
+        is_one = len(record.signature.arrays) == 1
+        return compute() if is_one else _run(record, arguments, keywords, compute)
+    moved = tuple([layout.transposed(a) if type(a) is np.ndarray and a.ndim else a for a in arguments])
+    if not _are_contiguous(moved):
+        return compute()
+    return layout.restored(_run(record, moved, keywords, lambda: layout.transposed(compute())))
 
 
 def _is_shared(record: Op) -> bool:

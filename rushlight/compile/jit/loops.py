@@ -18,9 +18,10 @@ import numpy as np
 from ...core.determinism import mode
 from ...core.jit_switch import jit
 from ...core.locks import made_once
-from ...core.tensor.casting import innermost_first
+from ...core.tensor.casting import copy_in_rows
 from ...ops.pointwise.fused_loops import FUSED_LOOPS, FusedLoop
 from .cache import Route
+from .layout import Layout, layout_of
 
 if TYPE_CHECKING:
     from .loop import Loop
@@ -63,7 +64,7 @@ def fill(
         return None
     for a in arrays:  # `all` of a generator takes 0.3 us more
         if not _fits(a, first):
-            return _fill_transposed(name, arrays, numbers, out)
+            return _fill_unlike(name, arrays, numbers, out)
     place = None
     if out is not None:
         if not out.flags.writeable or not _fits(out, first):
@@ -85,28 +86,32 @@ def fill(
     return result if loop.run(arrays if place is not None else (*arrays, result), numbers) else None
 
 
-def _fill_transposed(
+def _fill_unlike(
     name: str, arrays: Sequence[np.ndarray], numbers: Sequence[Any], out: np.ndarray | None
 ) -> np.ndarray | None:
-    """`fill` for arrays whose axes are C-contiguous in another order, the same in all of them."""
-    first = arrays[0]
-    if type(first) is not np.ndarray or first.flags.c_contiguous or 0 in first.strides:
+    """`fill` for arrays to be broadcast or in another order of memory: those that are not the result's are copied into it."""
+    d = arrays[0].dtype
+    if d not in _FLOATS or not all(type(a) is np.ndarray and a.dtype is d for a in arrays):
         return None
-    for a in arrays if out is None else (*arrays, out):
-        if (
-            type(a) is not np.ndarray
-            or a.shape != first.shape
-            or a.strides != first.strides
-            or a.dtype is not first.dtype
-        ):
+    layout = layout_of([a for a in arrays if a.ndim])
+    if layout is None or not layout.size:
+        return None
+    to = None
+    if out is not None:
+        to = layout.transposed(out)
+        if out.shape != layout.result_shape or not to.flags.c_contiguous or out.dtype is not d:
             return None
-    order = innermost_first(first.shape, [first.strides])[::-1]
-    if not first.transpose(order).flags.c_contiguous:
-        return None
-    moved = {id(a): a.transpose(order) for a in arrays}
-    to = None if out is None else moved.get(id(out), out.transpose(order))
-    result = fill(name, [moved[id(a)] for a in arrays], numbers, to)
-    return None if result is None else result.transpose(np.argsort(order)) if out is None else out
+    own = [to if a is out else _spread(a, layout) for a in arrays]
+    result = fill(name, own, numbers, to)
+    return None if result is None else layout.restored(result) if out is None else out
+
+
+def _spread(a: np.ndarray, layout: Layout) -> np.ndarray:
+    """An array in the shape and order of the result's memory, without gaps."""
+    moved = layout.transposed(a) if a.ndim else a
+    if moved.shape != layout.shape:
+        moved = np.broadcast_to(moved, layout.shape)
+    return moved if moved.flags.c_contiguous else copy_in_rows(moved)
 
 
 def _fits(a: Any, first: np.ndarray) -> bool:

@@ -35,6 +35,7 @@ _array_of, _dtype_of, _edge_of = attrgetter("_array"), attrgetter("dtype"), attr
 _CO_VARARGS = 0x04  # inspect's name of the flag: importing inspect costs too much
 
 _FLAGS = ("keepdim", "upper")  # bools, also where they have no default
+_FEW = 512  # elements of each operand: those that come out, if both are broadcast, are too few for a program
 _RESERVED = frozenset(("kernel", "state", "level", "result", "node", "record", "r", "s", "new", "thread", "tick"))
 
 
@@ -458,12 +459,14 @@ def call(input, other{out}):
                 return {slow}(record, (input, other), (), None)
             b = other
             e1 = None
+            run = {kernel}
         else:
             b = other._array
             if b.dtype is not d{type_check}:
                 return {slow}(record, (input, other), (), None)
             e1 = other._edge
-        r = state.run({kernel}, a, b)
+            run = kernel if a.size < FEW and b.size < FEW else chosen(a, b)
+        r = state.run(run, a, b)
         if not a.flags.c_contiguous and r.ndim > 1:
             r = ordered(r, a, b)
         e0 = input._edge
@@ -619,7 +622,7 @@ def _general_text(record: Op) -> tuple[str, Saved]:
         type_check=_arrays_only(record, variables, otherwise)
         + _flags_only(record, otherwise)
         + _mixed_types(record, variables, otherwise),
-        kernel=_chosen_kernel(record, "a0"),
+        kernel=_chosen_kernel(record, f"a{record.sized_by}"),
         arrays="".join(v[1] + ", " for v in variables.values()),
         call=sig.call(),
         tail=_tail(record, saved, list(sig.arrays), edges),
@@ -710,7 +713,7 @@ def complete_scope(record: Op) -> dict[str, Any]:
         array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
         slow_call=slow.call, slow_operator=slow.operator, older_call=number_first.call, slow_out=slow.into_out, given=given, ordered=slow.ordered, watch_view=slow.watch_view,
         mark_inference=slow.mark_inference, check_inference=slow.check_inference, finish_many=slow.finish_many, relink=slow.relink, as_kept=slow.as_kept, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, keeps_history=slow.keeps_history, unrecorded=slow.unrecorded,
-        **(SCOPE if record.lacks else {}), **({} if record.jit_min_elements is None else {"least": record.jit_min_elements, "large": record.large or record.kernel}),
+        **(SCOPE if record.lacks else {}), **({} if record.jit_min_elements is None else {"least": record.jit_min_elements, "large": record.large or record.kernel, "chosen": record.chosen, "FEW": _FEW}),
     )  # fmt: skip
     return scope
 

@@ -44,6 +44,7 @@ from .overlap import (
     is_expanded,
     is_read_again,
     out_of_order,
+    share_elements,
     shares_places,
     store,
 )
@@ -96,17 +97,11 @@ def _unary_method(record: Op) -> Any:
         ):
             s = self._storage or storage_of(self)
             if not s.inference and (a.flags.forc or not shares_places(a)) and record.promote != "bool":
-                kernel = record.kernel
+                kernel = record.kernel_for(a)
                 if type(kernel) is np.ufunc:
                     state.run(kernel, a, a)
                 else:
-                    state.target = a
-                    try:
-                        r = state.run(record.kernel_for(a), a)
-                    finally:
-                        state.target = None
-                    if r is not a:
-                        np.copyto(a, r)
+                    _run_into(state, kernel, a)
                 _wrote(s, state)
                 return self
         return write(record, self, (), ())
@@ -152,7 +147,11 @@ def _binary_method(record: Op, careful: Any = None) -> Any:
                 if not s.inference and type(kernel) is np.ufunc and record.promote != "bool":
                     try:
                         if a.flags.forc or not shares_places(a):
-                            state.run(kernel, a, b, a)
+                            large = record.kernel_for(a)
+                            if large is kernel or (type(b) is np.ndarray and np.may_share_memory(a, b)):
+                                state.run(kernel, a, b, a)
+                            else:
+                                _run_into(state, large, a, b)
                             _wrote(s, state)
                             return self
                     except (ValueError, NoArray):  # shapes that do not fit: explained below
@@ -160,6 +159,17 @@ def _binary_method(record: Op, careful: Any = None) -> Any:
         return careful(record, self, (other,), ())
 
     return method
+
+
+def _run_into(state: State, kernel: Any, a: np.ndarray, *others: Any) -> None:
+    """Write a kernel's result into the first of its arrays, which no other one shares memory with."""
+    state.target = a
+    try:
+        r = state.run(kernel, a, *others)
+    finally:
+        state.target = None
+    if r is not a:
+        np.copyto(a, r)
 
 
 def accept_inplace(self: Tensor, x: Tensor | None = None, y: Tensor | None = None) -> State | None:
@@ -341,7 +351,7 @@ def _is_alone(arrays: list, own: np.ndarray) -> bool:
     """Whether the first input is NumPy's array `own`, and no other input shares its memory: a kernel may write there."""
     if arrays[0] is not own or type(own) is not np.ndarray:
         return False
-    return not any(isinstance(a, np.ndarray) and np.may_share_memory(own, a) for a in arrays[1:])
+    return not any(isinstance(a, np.ndarray) and share_elements(own, a) for a in arrays[1:])
 
 
 # operators that write at places which other tensors name: torch refuses these where they share memory with what is written
@@ -468,7 +478,11 @@ def _compute(record: Op, arrays: list, metadata: tuple, target: np.ndarray) -> A
     """The result, in `target` itself where the kernel is a NumPy ufunc of the right type."""
     kernel = record.kernel
     if type(kernel) is np.ufunc and target.dtype is arrays[0].dtype and record.promote != "bool":
+        large = record.kernel_for(target)
         try:
+            if large is not kernel and _is_alone(arrays, target):
+                _run_into(thread.state, large, *arrays)
+                return target
             return thread.state.run(kernel, *arrays, target)
         except Exception:
             pass  # the careful path below explains it

@@ -35,6 +35,7 @@ from ..tensor.tensor import Tensor
 from . import docs, entry, signatures
 from .autocast import followed
 from .inplace import make_inplace, make_inplace_operator
+from .mode import take_target
 from .torch_kernels import lacking
 from .wrong_arguments import EXPLAINED_METHODS, explained
 
@@ -78,8 +79,9 @@ class Op:
     where the first is; inplace, out: also `name_`, accepts `out=`; samples: inputs for tests; draws: "shape" or "data" where the kernel takes random numbers, by
     what decides how many; unrounded: "other" or "any" where a number (as the second operand, or as either) meets 16-bit floats
     in float32; follows: positions of arrays whose channels-last layout the result takes; jit_min_elements: for a kernel of
-    many NumPy calls, from how many elements of its first array on it is worth a program of its own (None: never), and
-    jit_warmup: once calls with the same shapes have worked on how many; host_indices: all arrays but the first may be the
+    many NumPy calls, from how many elements of its array `sized_by` on it is worth a program of its own (None: never), and
+    jit_warmup: once calls with the same shapes have worked on how many; laid_as: given the call's arguments, the places of arrays
+    in the order in which torch looks at their memory's order for that of the result (None: as they come); host_indices: all arrays but the first may be the
     host's where that one is on a device, as torch takes indices; number_first: the numbers that older programs give before
     the tensors that they multiply (`number_first.py`); numbers: all operands may be Python numbers;
     columns: positions of results that are matrices stored column by column; lacks: the kinds of types that torch's kernel lacks
@@ -89,8 +91,8 @@ class Op:
 
     __slots__ = (
         "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "follows_most", "function", "host_indices", "inplace",
-        "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "large", "name", "node", "number_first", "number_nodes", "numbers", "out", "outputs",
-        "places", "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "unrounded", "view",
+        "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "laid_as", "large", "name", "node", "number_first", "number_nodes", "numbers", "out", "outputs",
+        "places", "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "sized_by", "unrounded", "view",
     )  # fmt: skip
 
     def __init__(
@@ -119,6 +121,8 @@ class Op:
         follows_volumes: bool = True,
         jit_min_elements: int | None = None,
         jit_warmup: int = 10_000_000,
+        sized_by: int = 0,
+        laid_as: Callable[[Sequence], Sequence[int]] | None = None,
         host_indices: bool = False,
         number_first: tuple[str, ...] = (),
         numbers: bool = False,
@@ -131,7 +135,8 @@ class Op:
         self.number_first, self.numbers = number_first, numbers
         if kind != "general" and jit_min_elements is None:
             jit_min_elements, jit_warmup = MEMORY_BOUND.values()
-        self.jit_min_elements, self.jit_warmup = jit_min_elements, jit_warmup
+        self.jit_min_elements, self.jit_warmup, self.laid_as = jit_min_elements, jit_warmup, laid_as
+        self.sized_by = sized_by
         if jit_min_elements is not None:
             JIT_CANDIDATES.append(self)
         self.follows, self.columns, self.keeps = follows, columns, keeps
@@ -220,6 +225,27 @@ class Op:
         self.large = run
         if "large" in self.scope:
             self.scope["large"] = run
+
+    def compute(self, arguments: tuple, keywords: dict[str, Any]) -> Any:
+        """What the CPU's kernel gives; NumPy's own functions write in place where the call does."""
+        kernel = self.kernel
+        if type(kernel) is np.ufunc and take_target(arguments[0]):
+            return kernel(*arguments, arguments[0])
+        return kernel(*arguments, **keywords)
+
+    def chosen(self, a: Any, b: Any) -> Callable:
+        """The CPU's kernel of a row for two arrays, by how many elements come out."""
+        least = self.jit_min_elements
+        assert least is not None
+        n, m = a.size, b.size
+        if n < least and m < least:
+            if n * m < least or 1 not in (a.shape if a.ndim >= b.ndim else b.shape) or type(a) is not np.ndarray:
+                return self.kernel
+            try:
+                n = np.broadcast(a, b).size
+            except ValueError:  # the kernel says it better
+                return self.kernel
+        return (max(n, m) >= least and self.large) or self.kernel
 
     def kernel_for(self, first: Any) -> Callable:
         """The CPU's kernel for arrays of which this is the first."""

@@ -73,7 +73,7 @@ def is_read_again(out: np.ndarray, x: np.ndarray) -> bool:
     same = same_bounds and out.shape == x.shape and _strides(out) == _strides(x)
     if not same and _is_dense(out) and _is_dense(x):
         raise _overlapping()
-    return not same and _share_elements(out, x)
+    return not same and share_elements(out, x)
 
 
 def check_disjoint(out: np.ndarray, x: np.ndarray) -> None:
@@ -93,7 +93,7 @@ def _overlapping() -> RuntimeError:
     )
 
 
-def _share_elements(out: np.ndarray, x: np.ndarray) -> bool:
+def share_elements(out: np.ndarray, x: np.ndarray) -> bool:
     """Whether they have an element in common; True where that takes too long to find out."""
     try:
         return np.shares_memory(out, x, max_work=10_000)  # pyright: ignore[reportArgumentType]: NumPy has any number

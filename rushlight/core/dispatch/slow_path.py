@@ -192,10 +192,10 @@ def execute(record: Op, arrays: list, metadata: tuple) -> Any:
     try:
         where = backend_of(arrays)
         if where is None and not in_kernel.get():
-            return thread.state.run(record.invoke, record.kernel_for(arrays[0]), arrays, metadata)
+            return thread.state.run(record.invoke, record.kernel_for(arrays[record.sized_by]), arrays, metadata)
         with np.errstate(all="ignore"):
             if where is None:
-                return record.invoke(record.kernel_for(arrays[0]), arrays, metadata)
+                return record.invoke(record.kernel_for(arrays[record.sized_by]), arrays, metadata)
             return record.invoke(where.kernel(record), operands(where, record, arrays), metadata)
     except Exception as error:
         better = explain(record.name, arrays, error, metadata)

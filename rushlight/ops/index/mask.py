@@ -32,7 +32,12 @@ def _check_mask(name: str, mask: np.ndarray) -> None:
         raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {shown}")
 
 
-@primitive(name="masked_fill", public=False, node="MaskedFillBackward1", jit_min_elements=MANY)
+def _in_rows(_):
+    """No array decides the order of a result's memory."""
+    return ()
+
+
+@primitive(name="masked_fill", public=False, node="MaskedFillBackward1", jit_min_elements=MANY, laid_as=_in_rows)
 def _masked_fill(input, mask, value, /):
     _check_mask("masked_fill_", mask)
     return np.asarray(np.where(mask, value, input), order="C")
@@ -48,7 +53,13 @@ def _(g, mask):
     return (g * mask).sum()
 
 
-@primitive(name="masked_fill.number", public=False, node="MaskedFillBackward0", jit_min_elements=MANY)
+@primitive(
+    name="masked_fill.number",
+    public=False,
+    node="MaskedFillBackward0",
+    jit_min_elements=MANY,
+    laid_as=_in_rows,
+)
 def _masked_fill_number(input, mask, /, value):
     if mask.dtype != np.bool_:
         _check_mask("masked_fill_", mask)

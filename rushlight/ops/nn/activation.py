@@ -69,7 +69,12 @@ def inplace_of(op, *metadata):
     return f
 
 
-@primitive(public=False, name="cut", node="HardtanhBackwardBackward0", jit_min_elements=SOME)
+def _decide(arguments):
+    """The places of the arrays of `cut` that decide the order of its result's memory."""
+    return (2, 0) if arguments[-1] else (0, 2)
+
+
+@primitive(public=False, name="cut", node="HardtanhBackwardBackward0", jit_min_elements=SOME, laid_as=_decide)
 def cut(grad, input, mask, /, by_mask=False):
     """`grad` with zeros where `mask` is true, as a function of `input` that is flat; in the memory order of grad or mask."""
     r = zero_where.record.kernel(grad, mask)
@@ -283,7 +288,7 @@ def hardswish(input, inplace=False):
 hardswish_ = inplace_of(_hardswish)
 
 
-@primitive(name="hardshrink", method=True, functional=True, out=True)
+@primitive(name="hardshrink", method=True, functional=True, out=True, jit_min_elements=SOME)
 def hardshrink(input, /, lambd=0.5):
     """The input where |input| > lambd, 0 elsewhere.
 
@@ -306,7 +311,7 @@ def _(g, input, lambd):
     return cut(g, input, (input >= -lambd) & (input <= lambd))
 
 
-@primitive(public=False, name="softshrink")
+@primitive(public=False, name="softshrink", jit_min_elements=SOME)
 def _softshrink(input, /, lambd):
     floats_only(input, "softshrink_cpu")
     largest, lambd = float(ml_dtypes.finfo(input.dtype).max), python_number(lambd)

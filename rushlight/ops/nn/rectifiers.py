@@ -90,7 +90,7 @@ def _where_positive(g, y):
 
 _relu_backward = binary(
     "relu_backward", _where_positive, lambda g, y: _relu_backward(g, y), lambda g: zeros_of(g), "The gradient of relu.",
-    export=False, inplace=False, node="ThresholdBackwardBackward0",
+    export=False, inplace=False, node="ThresholdBackwardBackward0", laid_as=lambda _: (1, 0),
 )  # fmt: skip
 _relu = unary(
     "relu", _rectify, lambda g, out: _relu_backward(g, out), "max(input, 0) of each element.", promote="same",
@@ -218,7 +218,7 @@ def _(g, input, negative_slope):
     return _sloped(g, input, negative_slope)
 
 
-@primitive(public=False, name="leaky_relu_backward", jit_min_elements=SOME)
+@primitive(public=False, name="leaky_relu_backward", jit_min_elements=SOME, laid_as=lambda _: (1, 0))
 def _sloped(grad, input, /, slope):
     """grad where input > 0, slope * grad elsewhere."""
     r = _slope_of(grad, input, slope)

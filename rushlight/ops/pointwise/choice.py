@@ -17,7 +17,7 @@ from .checks import tensors_only
 from .relations import eq, gt, lt
 
 
-@primitive(public=False, name="where", jit_min_elements=SOME)
+@primitive(public=False, name="where", jit_min_elements=SOME, sized_by=1)
 def _where(condition, input, other, /):
     return in_order_of(select(condition, input, other), condition, input, other)
 

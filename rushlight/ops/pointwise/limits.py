@@ -16,7 +16,7 @@ from ...core.dispatch.slow_path import number_in, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as, written_as
 from ...core.tensor.tensor import Tensor
-from .building_blocks import F32, F64, SOME, in_order_of, zero_where
+from .building_blocks import F32, F64, MANY, SOME, in_order_of, zero_where
 from .checks import refuse
 from .choice import of_common_type
 
@@ -59,9 +59,11 @@ def _clamp_scalar(input, /, min, max):
         refuse(f"clamp{'_max' if min is None else '_min' if max is None else ''}_scalar_cpu", common.numpy, "b")
         min = None if min is None else np.asarray(exact(min, common.numpy), common.numpy)
         max = None if max is None else np.asarray(exact(max, common.numpy), common.numpy)
+    elif type(input) is np.ndarray and take_target(input):
+        _limit_into(input, min, max)
+        return input
     elif min != 0 and max != 0 and type(input) is np.ndarray:  # at limits of 0 it would take their sign
-        limits = _both(min, max)
-        return _clip(input, *limits, out=input) if take_target(input) else _clip(input, *limits)
+        return _clip(input, *_both(min, max))
     return _limited(input, min, max)
 
 
@@ -165,7 +167,8 @@ def _limit_into(a, low, high):
 @composite(name="clamp_", method=True, function=False, aliases=("clip_",))
 def clamp_(self, min=None, max=None):
     """Move each element to the nearer limit, in place."""
-    if type(min) in _NUMBERS and type(max) in _NUMBERS and (min is not None or max is not None):
+    are_numbers = type(min) in _NUMBERS and type(max) in _NUMBERS and (min is not None or max is not None)
+    if are_numbers and self._array.size < MANY:
         state = accept_inplace(self)
         if state is not None:
             state.run(_limit_into, self._array, min, max)
@@ -201,7 +204,8 @@ def _one_sided(name, side):
         return result if out is None else write_out(name, (input,), result, out)
 
     def inplace(self, limit):
-        if type(limit) in _NUMBERS and limit is not None and (state := accept_inplace(self)) is not None:
+        is_number = type(limit) in _NUMBERS and limit is not None and self._array.size < MANY
+        if is_number and (state := accept_inplace(self)) is not None:
             state.run(_limit_into, self._array, *((limit, None) if side else (None, limit)))
             return self
         if isinstance(limit, Tensor):

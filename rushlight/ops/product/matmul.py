@@ -13,11 +13,11 @@ import numpy as np
 
 from ...core.dispatch.autocast import LOWER, Off, brought
 from ...core.dispatch.errors import argument_type
-from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor
-from ..pointwise.building_blocks import F32, F64, conjugate
+from ..pointwise.building_blocks import F32, F64, MANY, conjugate
 from ..pointwise.checks import word
 from ..reduce.reduction import total
 from .affine_graph import affine_graph
@@ -270,6 +270,9 @@ def outer(input, vec2, /):
     for a, name in ((input, "self"), (vec2, "vec2")):
         if a.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {a.ndim}-D")
+    if type(input) is np.ndarray and input.size * vec2.size >= MANY:
+        column = input[:, None]
+        return OPS["mul"].record.chosen(column, vec2)(column, vec2)
     return np.multiply.outer(input, vec2)
 
 

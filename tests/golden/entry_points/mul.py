@@ -18,12 +18,14 @@ def call(input, other, *, out=None):
                 return slow_call(record, (input, other), (), None)
             b = other
             e1 = None
+            run = kernel if a.size < least else large
         else:
             b = other._array
             if b.dtype is not d:
                 return slow_call(record, (input, other), (), None)
             e1 = other._edge
-        r = state.run(kernel if a.size < least else large, a, b)
+            run = kernel if a.size < FEW and b.size < FEW else chosen(a, b)
+        r = state.run(run, a, b)
         if not a.flags.c_contiguous and r.ndim > 1:
             r = ordered(r, a, b)
         e0 = input._edge
@@ -72,12 +74,14 @@ def call(input, other):
                 return slow_operator(record, (input, other), (), None)
             b = other
             e1 = None
+            run = kernel if a.size < least else large
         else:
             b = other._array
             if b.dtype is not d:
                 return slow_operator(record, (input, other), (), None)
             e1 = other._edge
-        r = state.run(kernel if a.size < least else large, a, b)
+            run = kernel if a.size < FEW and b.size < FEW else chosen(a, b)
+        r = state.run(run, a, b)
         if not a.flags.c_contiguous and r.ndim > 1:
             r = ordered(r, a, b)
         e0 = input._edge

@@ -2,6 +2,7 @@
 
     flat = emitted(nest)                          # of one axis of `LENGTH` elements, every window from its first on
     flat.run(count, addresses)                    # addresses: of the arrays in the order of `nest.values_of(nest)`
+    flat.strided().run(rows, words, addresses)    # over arrays with gaps, or broadcast ones (`strided.py`)
 
 The nest's code looks up how many elements there are, so that one function serves arrays of every size.
 """
@@ -15,6 +16,7 @@ from ...ir.graph import Nest
 from ..llvm import engine, nest, parallel
 from ..llvm.program import structure
 from . import sharing
+from .strided import Strided
 
 __all__ = ["LENGTH", "Flat", "emitted"]
 
@@ -24,10 +26,11 @@ LENGTH = 1 << 30  # elements that the nest pretends to have: a multiple of every
 class Flat:
     """The code of a nest, with an estimate of its work."""
 
-    __slots__ = ("block", "unit_ns", "_address", "_code", "_arguments", "__weakref__")
+    __slots__ = ("block", "unit_ns", "_address", "_code", "_kernel", "_strided", "_arguments", "__weakref__")
 
     def __init__(self, kernel: nest.Kernel, code: engine.Code):
-        self._code = code
+        self._code, self._kernel = code, kernel
+        self._strided: Strided | None = None
         self.block = LENGTH // kernel.units
         self.unit_ns = kernel.work_ns / kernel.units
         self._address = code.address(kernel.name)
@@ -38,6 +41,13 @@ class Flat:
         units = -(-count // self.block)
         count_of_pieces = sharing.pieces(units, units * self.unit_ns)
         sharing.run(self._address, self._arguments(0, count, *addresses), units, count_of_pieces)
+
+    def strided(self) -> Strided:
+        """The same loop over rows, made when it is first asked for."""
+        made = self._strided
+        if made is None:
+            made = self._strided = Strided(self._kernel, self.block, self.unit_ns)
+        return made
 
 
 _flats = engine.Shared(recent=256)
