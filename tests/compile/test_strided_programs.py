@@ -48,7 +48,7 @@ def array(rng, shape, dtype, is_whole=False):
     order = rng.permutation(len(shape)) if rng.random() < 0.4 else range(len(shape))
     gaps = [int(rng.choice([1, 1, 1, 2])) for _ in shape]
     whole = rng.random([shape[i] * gaps[i] + int(rng.integers(0, 2)) for i in order]) - 0.5
-    a = whole.astype(dtype) if dtype != bool else whole > 0
+    a = whole > 0 if dtype is bool else whole.astype(dtype)
     a = a.transpose(np.argsort(order))[tuple(slice(0, n * g, g) for n, g in zip(shape, gaps, strict=True))]
     if rng.random() < 0.15:
         a = np.broadcast_to(a[:1], shape)
@@ -165,3 +165,10 @@ def test_products_of_columns_and_rows():
         found = x[:, None] * y
     np.testing.assert_array_equal(found.numpy(), np.multiply.outer(x.numpy(), y.numpy()))
     assert any(key[0] == "mul" for key in flat._state.programs)
+
+
+def test_dimensions_in_a_list():
+    x = torch.rand(8, 64, 64, 8).transpose(1, 2)
+    for _ in range(12):  # until a program would take over
+        for f in (torch.sum, torch.mean, torch.amax, torch.var, torch.logsumexp):
+            assert torch.allclose(f(x, [1, 2]), f(x.contiguous(), (1, 2)), rtol=1e-4)
