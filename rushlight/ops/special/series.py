@@ -14,7 +14,7 @@ def in_double(kernel):
 
     def run(a, *rest):
         d = a.dtype
-        if 0 in a.strides and a.ndim > 1:  # repeated elements have no order in memory that results could follow
+        if type(a) is np.ndarray and a.ndim > 1 and 0 in a.strides:  # repeated elements have no order in memory that results could follow
             a = cast_like(a, d)
         if d is F64:
             return kernel(a, *rest)
