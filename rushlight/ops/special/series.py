@@ -14,8 +14,8 @@ def in_double(kernel):
 
     def run(a, *rest):
         d = a.dtype
-        if type(a) is np.ndarray and a.ndim > 1 and 0 in a.strides:  # repeated elements have no order in memory that results could follow
-            a = cast_like(a, d)
+        if type(a) is np.ndarray and a.ndim > 1 and 0 in a.strides:
+            a = cast_like(a, d)  # repeated elements have no order in memory that results could follow
         if d is F64:
             return kernel(a, *rest)
         rest = [b.astype(F64) if isinstance(b, np.ndarray) else b for b in rest]
