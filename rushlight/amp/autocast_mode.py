@@ -57,7 +57,7 @@ class autocast:
         if not is_autocast_available(device_type):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
-        self._enabled = bool(enabled) and self._possible()
+        self._enabled = enabled if not enabled or self._possible() else False  # no bool raises on entry
 
     def _possible(self) -> bool:
         """Whether this region can do what it says; a warning where it cannot."""

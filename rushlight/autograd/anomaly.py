@@ -9,6 +9,7 @@ from typing import Any
 from ..core import own_code
 from ..core.dispatch.extension_points import trace_results
 from ..core.dispatch.mode import thread
+from ..core.dispatch.scalars import check_flag
 from ..core.tensor.node import Leaf, Output
 
 
@@ -50,9 +51,10 @@ class set_detect_anomaly:
     """
 
     def __init__(self, mode: bool, check_nan: bool = True):
+        check_flag("set_anomaly_enabled", "enabled", mode, 1)
         state = thread.state
         self._before = state.anomaly, state.check_nan
-        _set(bool(mode), check_nan)
+        _set(mode, check_nan)
 
     def __enter__(self) -> None:
         pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..core.dispatch.aten.torch_dispatch import ask_for
 from ..core.dispatch.aten.wrapper import Wrapper
 from ..core.dispatch.extension_points import training_observer
 from ..core.dispatch.op import composite
+from ..core.dispatch.scalars import type_name
 from ..core.tensor.layout import preserve_format, strided
 from ..core.tensor.tensor import Tensor, constant
 from ..core.warn import warn_once
@@ -56,7 +58,8 @@ def backward(
                 "use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    keep = create_graph if retain_graph is None else bool(retain_graph)
+    create_graph = bool(index(create_graph))
+    keep = create_graph if retain_graph is None else bool(index(retain_graph))
     observer = training_observer.value
     context = (
         None
@@ -137,7 +140,9 @@ def grad(
     outputs, inputs = _sequence(outputs), _sequence(inputs)
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    keep = create_graph if retain_graph is None else bool(retain_graph)
+    create_graph, materialize_grads = bool(index(create_graph)), bool(index(materialize_grads))
+    allow_unused = None if allow_unused is None else bool(index(allow_unused))
+    keep = create_graph if retain_graph is None else bool(index(retain_graph))
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
     observer = training_observer.value
@@ -212,8 +217,10 @@ def _edges(inputs: Sequence[Tensor]) -> list[Any]:
 
 def _edge_of(t: Any) -> Any:
     """The edge of a tensor, or of a place in the graph as `get_gradient_edge` gives it."""
-    if not _is_place(t):
+    if isinstance(t, Tensor):
         return t._edge
+    if not _is_place(t):
+        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type_name(t)}")
     if t.ownership_token is not None:
         return t.ownership_token
     if type(t.node.shape) is tuple and t.node.shape and type(t.node.shape[0]) is tuple:
@@ -229,6 +236,9 @@ def _is_place(value: Any) -> bool:
 
 def _roots(tensors: Sequence[Tensor], grads: Any) -> list[tuple[Any, Tensor]]:
     given = (None,) * len(tensors) if grads is None else (grads,) if isinstance(grads, Tensor) else tuple(grads)
+    for g in given if not isinstance(grads, str) else (grads,):
+        if not isinstance(g, Tensor) and g is not None:
+            raise TypeError(f"gradients can be either Tensors or None, but got {type_name(g)}")
     if len(given) != len(tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(given)} gradients")
     return [(_root_edge(i, t), _root_grad(t, g)) for i, (t, g) in enumerate(zip(tensors, given, strict=True))]
@@ -238,7 +248,7 @@ def _root_edge(i: int, t: Any) -> Any:
     if _is_place(t):
         return _edge_of(t)
     if not isinstance(t, Tensor):
-        raise TypeError(f"element {i} of tensors is no Tensor but a {type(t).__name__}")
+        raise AssertionError(f"Expected output to be a torch.Tensor, but element {i} is {type_name(t)}")
     if t._edge is None:
         raise RuntimeError(
             f"element {i} of tensors does not require grad and does not have a grad_fn. Was it computed under "

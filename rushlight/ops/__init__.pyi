@@ -718,7 +718,7 @@ def nanmean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _b
     """The mean over `dim` of the elements that are not nan; nan where there are none."""
     ...
 
-def prod(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
+def prod(input: Tensor, dim: _int=..., keepdim: _bool=False, *, dtype: _dtype | None=None, out: Tensor | None=None, axis: _int | None=None, keepdims: _bool | None=None) -> Tensor:
     """The product along `dim`, or of all elements."""
     ...
 
@@ -824,7 +824,7 @@ def unsqueeze(input: Tensor, dim: _int) -> Tensor:
 @overload
 def unsqueeze(input: Tensor, *, axis: _int) -> Tensor: ...
 
-def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+def squeeze(input: Tensor, dim: _int | Sequence[_int]=..., *, axis: _int | Sequence[_int] | None=None) -> Tensor:
     """The tensor without its dimensions of size 1: a view."""
     ...
 
@@ -860,9 +860,12 @@ def permute_copy(input: Tensor, dims: _int | Sequence[_int], *, out: Any = None)
     """`permute` as a copy: no later write to the input shows."""
     ...
 
-def squeeze_copy(input: Tensor, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
+@overload
+def squeeze_copy(input: Tensor, dim: _int | Sequence[_int], *, out: Any = None) -> Tensor:
     """`squeeze` as a copy: no later write to the input shows."""
     ...
+@overload
+def squeeze_copy(input: Tensor, *, axis: _int | Sequence[_int], out: Any = None) -> Tensor: ...
 
 @overload
 def unsqueeze_copy(input: Tensor, dim: _int | Sequence[_int], *, out: Any = None) -> Tensor:

@@ -223,6 +223,8 @@ def _unpickler_maker(weights_only, pickle_module, pickle_load_args):
     """A function (file, persistent_load) -> unpickler."""
     arguments = {"encoding": "utf-8", **pickle_load_args}
     if weights_only:
+        if unknown := arguments.keys() - {"encoding"}:
+            raise TypeError(f"Unpickler.__init__() got an unexpected keyword argument '{min(unknown)}'")
         return lambda file, load: SafeUnpickler(file, load, encoding=arguments["encoding"])
     return lambda file, load: full_unpickler(pickle_module or pickle, file, load, arguments)
 

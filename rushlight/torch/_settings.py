@@ -11,6 +11,7 @@ from ..backend.onednn.precision import set_fpmath
 from ..core import determinism
 from ..core.device import devices
 from ..core.dispatch.mode import emit_event, thread
+from ..core.dispatch.scalars import check_flag
 from ..core.tensor.legacy_types import set_default_tensor_type, typename
 from ..core.warn import Once
 
@@ -60,6 +61,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         raise TypeError(
             f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}"
         )
+    check_flag("_set_deterministic_algorithms", "warn_only", warn_only)
     if thread.state.level > 1:
         emit_event("left", "use_deterministic_algorithms() is called")
     if determinism.mode.on != bool(mode):

@@ -171,3 +171,10 @@ def test_products_of_columns_and_rows():
         found = x[:, None] * y
     np.testing.assert_array_equal(found.numpy(), np.multiply.outer(x.numpy(), y.numpy()))
     assert any(key[0] == "mul" for key in flat._state.programs)
+
+
+def test_dimensions_in_a_list():
+    x = torch.rand(8, 64, 64, 8).transpose(1, 2)
+    for _ in range(12):  # until a program would take over
+        for f in (torch.sum, torch.mean, torch.amax, torch.var, torch.logsumexp):
+            assert torch.allclose(f(x, [1, 2]), f(x.contiguous(), (1, 2)), rtol=1e-4)

@@ -102,6 +102,9 @@ def test_weights_that_are_lists():
 
 
 W = torch.zeros(2, 3)
+I = torch.tensor([0, 1])
+SQUARE = torch.eye(2)
+F = torch.nn.functional
 
 
 @pytest.mark.parametrize(
@@ -125,6 +128,39 @@ W = torch.zeros(2, 3)
         lambda: torch.tensor(X, requires_grad="x"),
         lambda: torch.nn.Parameter(X, "x"),
         lambda: torch.use_deterministic_algorithms(1),
+        lambda: torch.use_deterministic_algorithms(False, warn_only=0),
+        lambda: torch.zeros(2, requires_grad=0),
+        lambda: torch.rand(2, requires_grad=np.bool_(False)),
+        lambda: torch.zeros(2, pin_memory=0),
+        lambda: X.clone().requires_grad_(np.bool_(True)),
+        lambda: F.dropout(X, 0.5, np.bool_(False)),
+        lambda: torch.dropout(X, 0.5, 1),
+        lambda: F.alpha_dropout(X, 0.5, None),
+        lambda: F.dropout2d(X[None, None], 0.5, 0),
+        lambda: F.embedding(I, X, sparse=np.bool_(True)),
+        lambda: F.embedding(I, X, scale_grad_by_freq=0),
+        lambda: torch.linalg.solve_triangular(SQUARE, SQUARE, upper=np.bool_(True)),
+        lambda: torch.linalg.svd(SQUARE, "x"),
+        lambda: torch.linalg.cholesky(SQUARE, upper=1),
+        lambda: torch.linalg.solve(SQUARE, SQUARE, left=1),
+        lambda: torch.linalg.pinv(SQUARE, hermitian=1),
+        lambda: torch.linalg.matrix_rank(SQUARE, hermitian=0),
+        lambda: F.affine_grid(torch.zeros(1, 2, 3), (1, 1, 2, 2), 1),
+        lambda: F.grid_sample(torch.zeros(1, 1, 2, 2), torch.zeros(1, 2, 2, 2), align_corners=0),
+        lambda: F.interpolate(torch.zeros(1, 1, 2, 2), 4, mode="bilinear", align_corners=np.bool_(True)),
+        lambda: torch.nn.utils.rnn.pad_sequence([X], 1),
+        lambda: torch.nn.utils.rnn.pack_padded_sequence(X, [2, 1, 1], 0),
+        lambda: X.nonzero(as_tuple=3),
+        lambda: X.sort(stable=1),
+        lambda: X.clone().copy_(X, 1),
+        lambda: X.to(torch.float64, copy=1),
+        lambda: X.to("cpu", non_blocking=1),
+        lambda: X.type(torch.float64, 1),
+        lambda: torch.hann_window(4, 0),
+        lambda: torch.stft(torch.zeros(20), 8, return_complex=1),
+        lambda: torch.nn.GRU(3, 2, bidirectional=1)(X),
+        lambda: torch.autograd.set_detect_anomaly(1),
+        lambda: torch.autocast("cpu", enabled=1).__enter__(),
     ],
 )
 @pytest.mark.filterwarnings("ignore:To copy construct")
@@ -177,3 +213,110 @@ def test_no_shape_is_not_one_dimension():
 def test_numbers_are_not_made_of_text_and_lists(call):
     with pytest.raises(TypeError, match=r"must be|invalid combination"):
         call()
+
+
+@pytest.mark.parametrize("name", ["max", "min", "prod", "median", "nanmedian", "squeeze", "logsumexp"])
+def test_dim_is_no_none(name):
+    with pytest.raises(TypeError, match=r"NoneType"):
+        getattr(X, name)(None)
+    with pytest.raises(TypeError, match=r"NoneType"):
+        getattr(torch, name)(X, dim=None)
+
+
+def test_none_for_numbers_that_count():
+    for call in (lambda: torch.cat([X, X], None), lambda: torch.arange(None, 5), lambda: torch.arange(0, None)):
+        with pytest.raises(TypeError, match="NoneType"):
+            call()
+    with pytest.raises(TypeError, match="invalid combination"):
+        W.clone().random_(None, 5)
+    assert torch.arange(end=3).tolist() == torch.arange(start=3).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("option", ["retain_graph", "create_graph"])
+def test_options_of_backward_are_whole_numbers(option):
+    w = torch.ones(2, requires_grad=True)
+    for bad in (np.bool_(True), "x", 1.0):
+        for f in (lambda **k: w.sum().backward(**k), lambda **k: torch.autograd.grad(w.sum(), w, **k)):
+            with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+                f(**{option: bad})
+    assert w.grad is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: X.to(torch.float64, dtype=torch.float32),
+        lambda: X.to("cpu", device="cpu"),
+        lambda: X.to(torch.float64, torch.float32),
+        lambda: X.to("cpu", "cpu"),
+        lambda: X.to(X, torch.float64),
+        lambda: X.to(torch.float64, None),
+    ],
+)
+def test_a_type_or_device_given_twice(call):
+    with pytest.raises(TypeError, match=r"to\(\) received an invalid combination of arguments - got"):
+        call()
+
+
+def test_forms_of_to():
+    double = torch.float64
+    for t in (
+        X.to("cpu", double),
+        X.to("cpu", dtype=double),
+        X.to(double, False, True),
+        X.to(device="cpu", dtype=double),
+    ):
+        assert t.dtype is double
+    assert X.to(X, False, True) is not X and X.to("cpu", None) is X and X.to(None, None, False, False) is X
+
+
+def test_the_divergence_has_no_complex_numbers():
+    with pytest.raises(RuntimeError, match="kl_div: Complex inputs not supported"):
+        F.kl_div(X + 0j, X, reduction="sum")
+
+
+@pytest.mark.parametrize(
+    ("call", "attribute"),
+    [
+        (lambda: F.softmax([1.0], 0), "softmax"),
+        (lambda: F.log_softmax(None, 0), "log_softmax"),
+        (lambda: torch.nn.Softmax(1)([1.0]), "softmax"),
+        (lambda: F.interpolate([1.0], 2), "dim"),
+        (lambda: F.affine_grid(3, (1, 1, 2, 2), False), "is_floating_point"),
+        (lambda: F.glu(None), "dim"),
+        (lambda: F.normalize([1.0]), "norm"),
+        (lambda: F.adaptive_avg_pool2d("abc", 2), "size"),
+        (lambda: torch.norm([1.0], 2, 0), "layout"),
+        (lambda: torch.split([1.0], 1), "split"),
+        (lambda: torch.tensordot(X, [1.0]), "dim"),
+    ],
+)
+def test_functions_that_torch_writes_in_python_miss_an_attribute(call, attribute):
+    with pytest.raises(
+        AttributeError, match=rf"object has no attribute '{attribute}': \w+\(\): argument . must be Tensor"
+    ):
+        call()
+    with pytest.raises(TypeError, match="must be Tensor"):
+        torch.softmax([1.0], 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (lambda: torch.clamp(X, [1, 2], 0.5), TypeError),
+        (lambda: torch.broadcast_to(X, ["a", "b"]), TypeError),
+        (lambda: X.select(0, 1.5), TypeError),
+        (lambda: torch.einsum(None, X), TypeError),
+        (lambda: torch.set_num_threads("a"), RuntimeError),
+        (lambda: torch.autograd.grad(W.clone().requires_grad_().sum(), [1.0]), RuntimeError),
+        (lambda: torch.autograd.backward([1]), AssertionError),
+        (lambda: torch.autograd.backward(W.clone().requires_grad_().sum(), "zzz"), TypeError),
+        (lambda: torch.nn.utils.rnn.pack_padded_sequence([1.0], [1]), TypeError),
+        (lambda: torch.nn.utils.rnn.pack_padded_sequence(X, None), TypeError),
+        (lambda: torch.nn.utils.rnn.pad_sequence(["a"]), TypeError),
+    ],
+)
+def test_types_of_errors(call, kind):
+    with pytest.raises(kind) as raised:
+        call()
+    assert raised.type is kind

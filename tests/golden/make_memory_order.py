@@ -190,6 +190,31 @@ OF_IMAGES = [
 ]  # fmt: skip
 
 
+VOLUME = "torch.ones(2, 4, 6, 6, 6).to(memory_format=torch.channels_last_3d)"
+WITH_GRADIENTS = {  # of their inputs, which are IMAGES, volumes or other batches
+    **{name: (start, [
+        "F.max_pool2d(t, 2)", "F.max_pool2d(t, 3, 1, 1)", "F.avg_pool2d(t, 2)", "F.avg_pool2d(t, 3, 1, 1)", "F.lp_pool2d(t, 2, 2)",
+        "F.adaptive_avg_pool2d(t, 2)", "F.adaptive_max_pool2d(t, 2)", "F.interpolate(t, size=3, mode='area')",
+        "F.fractional_max_pool2d(t, 2, output_size=2)", "F.pad(t, (1, 1, 1, 1), mode='reflect')",
+        "F.pad(t, (1, 1, 1, 1), mode='replicate')", "F.pad(t, (1, 1, 1, 1), mode='circular')", "F.group_norm(t, 2)",
+        "F.batch_norm(t, None, None, training=True)", "F.batch_norm(t, torch.zeros(4), torch.ones(4))", "F.instance_norm(t)",
+    ]) for name, start in IMAGES.items()},
+    "volumes": (VOLUME, [
+        "F.max_pool3d(t, 2)", "F.avg_pool3d(t, 2)", "F.adaptive_avg_pool3d(t, 2)", "F.adaptive_max_pool3d(t, 2)",
+        "F.pad(t, (1, 1, 1, 1, 1, 1), mode='replicate')", "F.group_norm(t, 2)", "F.batch_norm(t, None, None, training=True)",
+    ]),
+    "repeated": ("torch.rand(1, 4, 1, 6).expand(2, 4, 6, 6)", ["t.erf()", "t.lgamma()", "t.digamma()", "t.erfinv()"]),
+}  # fmt: skip
+
+
+def strides_with_gradient(torch, start, result):
+    """The strides of a result, and of the gradient of its sum."""
+    t = eval(start, {"torch": torch}).requires_grad_()
+    out = eval(result, {"torch": torch, "t": t, "F": torch.nn.functional})
+    (g,) = torch.autograd.grad(out, t, torch.ones(out.shape))
+    return [list(out.stride()), list(g.stride())]
+
+
 def stride_of(torch, start, result):
     """The strides of a result of the tensor that `start` makes."""
     t = eval(start, {"torch": torch})
@@ -226,6 +251,11 @@ if __name__ == "__main__":
         },
         "empty": {f"{r} {layout}": stride_of(torch, start, r) for layout, start in EMPTY.items() for r in OF_EMPTY},
         "images": {f"{r} {layout}": stride_of(torch, start, r) for layout, start in IMAGES.items() for r in OF_IMAGES},
+        "gradients": {
+            f"{r} {layout}": strides_with_gradient(torch, start, r)
+            for layout, (start, results) in WITH_GRADIENTS.items()
+            for r in results
+        },
         "writes": {f"{start}; {write}": written(torch, start, write) for start, write in WRITES},
     }
     lines = [f'"{k}": ' + "{\n" + ",\n".join(f"{json.dumps(n)}: {json.dumps(v)}" for n, v in part.items()) + "\n}"

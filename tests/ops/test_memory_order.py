@@ -52,6 +52,16 @@ def test_results_of_images_lie_in_memory_as_torchs(result, layout):
     assert MAKER.stride_of(rushlight, MAKER.IMAGES[layout], result) == ANSWERS["images"][f"{result} {layout}"]
 
 
+@pytest.mark.parametrize(
+    ("layout", "result"), [(layout, r) for layout, (_, results) in MAKER.WITH_GRADIENTS.items() for r in results]
+)
+def test_gradients_lie_in_memory_as_torchs(layout, result):
+    start = MAKER.WITH_GRADIENTS[layout][0]
+    expected = ANSWERS["gradients"][f"{result} {layout}"]
+    for _ in range(3):  # a program may serve from the second call on
+        assert MAKER.strides_with_gradient(rushlight, start, result) == expected
+
+
 @pytest.mark.parametrize(("start", "write"), MAKER.WRITES, ids=[f"{i}-{w}" for i, (_, w) in enumerate(MAKER.WRITES)])
 @pytest.mark.filterwarnings("ignore:Use of index_")
 def test_writes_over_what_they_read(start, write):

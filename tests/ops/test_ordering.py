@@ -112,6 +112,10 @@ def test_counting():
     assert x.bincount(minlength=5).tolist() == [0, 1, 2, 0, 0]
     assert x.bincount(rl.tensor([0.5, 1.0, 1.5])).tolist() == [0.0, 0.5, 2.5]
     assert rl.histc(rl.tensor([1.0, 2.0, 1.0]), 4, 0, 3).tolist() == [0.0, 2.0, 1.0, 0.0]
+    x = (rl.arange(48) * 37 % 101 + 1) / 103  # some of which lie on an edge
+    assert rl.histc(x, 4).tolist() == [13.0, 12.0, 11.0, 12.0]
+    assert rl.histc(x, 10).tolist() == [5.0, 5.0, 5.0, 5.0, 5.0, 4.0, 4.0, 5.0, 5.0, 5.0]
+    assert rl.equal(rl.histogram(x, 7).bin_edges, rl.linspace(x.min(), x.max(), 8))
     hist, edges = rl.histogram(rl.tensor([1.0, 2.0, 1.0]), 3, range=(0.0, 3.0), density=True)
     np.testing.assert_allclose(hist.numpy(), [0, 2 / 3, 1 / 3], rtol=1e-6)
     assert edges.tolist() == [0.0, 1.0, 2.0, 3.0]

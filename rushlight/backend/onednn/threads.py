@@ -1,6 +1,7 @@
 """How many threads oneDNN's kernels use."""
 
 from ...core.dispatch.extension_points import thread_count
+from ...core.dispatch.scalars import type_name
 from . import calls
 from .blas import leave_cores_to_openmp, limit_blas_threads
 from .library import available, load, load_holding_lock
@@ -10,6 +11,8 @@ __all__ = ["get_num_threads", "set_num_threads", "settled_threads"]
 
 def set_num_threads(n: int) -> None:
     """Let kernels use n >= 1 threads, in every Python thread, from their next call on: oneDNN's, or else NumPy's BLAS."""
+    if not isinstance(n, int):
+        raise RuntimeError(f"set_num_threads expects an int, but got {type_name(n)}")
     if n < 1:
         raise RuntimeError(f"set_num_threads expects a positive integer, got {n}")
     calls.start_over(n)

@@ -86,9 +86,11 @@ def _in_rows(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
         return copy_in_rows(np.broadcast_to(record.kernel(*one), layout.result_shape))
     try:
         outline = flat.outline(record, arguments, keywords, layout)
+        if layout.rows is None or not flat.may_serve(outline):
+            outline = None
     except TypeError:  # a list among the arguments
         return compute()
-    if layout.rows is None or not flat.may_serve(outline):
+    if outline is None:
         return _otherwise(record, arguments, keywords, layout, compute)
     program = flat.find(outline)
     if program is not None and (program.is_exact or not _is_shared(record)):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _array_of, _dtype_of, _edge_of = attrgetter("_array"), attrgetter("dtype"), attrgetter("_edge")
 _CO_VARARGS = 0x04  # inspect's name of the flag: importing inspect costs too much
 
+_FLAGS = ("keepdim", "upper")  # bools, also where they have no default
 _RESERVED = frozenset(("kernel", "state", "level", "result", "node", "record", "r", "s", "new", "thread", "tick"))
 
 
@@ -69,9 +70,9 @@ class Signature:
         return self.positional + ((self.star,) if self.star else ()) + self.keyword
 
     def _flags(self) -> tuple[tuple[int, str], ...]:
-        """`keepdim` and the options that are True or False by default, with their places: torch takes bools alone for them."""
+        """The options that are True or False by default, and those always given, with their places: torch takes bools alone."""
         defaults = {**self.defaults, **self.keyword_defaults}
-        return tuple([(i, n) for i, n in enumerate(self.metadata) if n == "keepdim" or type(defaults.get(n)) is bool])
+        return tuple([(i, n) for i, n in enumerate(self.metadata) if n in _FLAGS or type(defaults.get(n)) is bool])
 
     def numpy_names(self) -> list[tuple[str, str]]:
         """NumPy's words for parameters, which torch takes too: (axis, dim), (keepdims, keepdim)."""

@@ -91,7 +91,7 @@ class Op:
     """
 
     __slots__ = (
-        "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "function", "host_indices", "inplace",
+        "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "follows_most", "function", "host_indices", "inplace",
         "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "laid_as", "large", "name", "node", "number_first", "number_nodes", "numbers", "out", "outputs",
         "places", "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "sized_by", "unrounded", "view", "wide",
     )  # fmt: skip
@@ -119,6 +119,7 @@ class Op:
         draws: str = "",
         unrounded: str = "",
         follows: tuple[int, ...] = (),
+        follows_volumes: bool = True,
         jit_min_elements: int | None = None,
         jit_warmup: int = 10_000_000,
         sized_by: int = 0,
@@ -140,6 +141,7 @@ class Op:
         if jit_min_elements is not None:
             JIT_CANDIDATES.append(self)
         self.follows, self.columns, self.keeps = follows, columns, keeps
+        self.follows_most = 5 if follows_volumes else 4
         self.reference = return_columns(kernel, columns) if columns else kernel  # devices run this one
         self.kernel = self._laid_out(kernel)
         self.large: Callable | None = None  # what runs it for `jit_min_elements` and more
@@ -189,11 +191,11 @@ class Op:
         """The kernel whose results have the declared memory order."""
         if self.columns:
             kernel = return_columns(kernel, self.columns)
-        return follow_channels(kernel, self.follows) if self.follows else kernel
+        return follow_channels(kernel, self.follows, self.follows_most) if self.follows else kernel
 
     def ordered_as_on_the_cpu(self, kernel: Callable) -> Callable:
         """A kernel of the operator, whose results have the memory order that entry points give to those of the CPU."""
-        kernel = follow_channels(kernel, self.follows) if self.follows else kernel
+        kernel = follow_channels(kernel, self.follows, self.follows_most) if self.follows else kernel
         return _in_first_order(kernel) if self.kind == "binary" else kernel
 
     def vjp(self, rule: Any) -> Any:
@@ -378,7 +380,8 @@ def composite(
     def register(f: Any) -> Any:
         _name_as_shown(f, name)
         shown = name or f.__name__
-        g = explained(shown, f, not function) if function or shown in EXPLAINED_METHODS else f
+        is_explained = function or shown in EXPLAINED_METHODS or shown.startswith("linalg_")
+        g = explained(shown, f, not function and method) if is_explained else f
         g = followed(name or f.__name__, g)
         if out:
             g = entry.accept_out(g)

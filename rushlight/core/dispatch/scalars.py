@@ -9,7 +9,18 @@ import numpy as np
 
 from ..tensor import dtype as dtypes
 
-__all__ = ["NUMBERS", "check_number", "exact", "float_of", "number_as", "python_number", "scalar_of", "type_name"]
+__all__ = [
+    "NUMBERS",
+    "check_flag",
+    "check_number",
+    "exact",
+    "flag_type",
+    "float_of",
+    "number_as",
+    "python_number",
+    "scalar_of",
+    "type_name",
+]
 
 NUMBERS = (bool, int, float, complex, np.generic)
 _COMPLEX: Any = (complex, np.complexfloating)
@@ -50,6 +61,18 @@ def check_number(name: str, argument: str, value: Any, kind: str = "Number") -> 
     """Raise torch's TypeError where an argument of function `name` that has to be a number is text, a list or None."""
     if not isinstance(value, NUMBERS):
         raise TypeError(f"{name}(): argument '{argument}' must be {kind}, not {type_name(value)}")
+
+
+def flag_type(name: str, option: str, value: Any, position: int = 0) -> TypeError:
+    """torch's error for an option that has to be a bool; position: its place where it is given by place."""
+    place = f" (position {position})" if position else ""
+    return TypeError(f"{name}(): argument '{option}'{place} must be bool, not {type_name(value)}")
+
+
+def check_flag(name: str, option: str, value: Any, position: int = 0) -> None:
+    """Raise torch's TypeError where an option of function `name` that has to be a bool is anything else, also 0 or None."""
+    if value is not True and value is not False:
+        raise flag_type(name, option, value, position)
 
 
 def float_of(name: str, argument: str, value: Any) -> float:

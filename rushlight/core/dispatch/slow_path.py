@@ -41,9 +41,9 @@ from .overlap import (
     store,
 )
 from .return_types import of_out
-from .scalars import number_as
+from .scalars import flag_type, number_as
 from .torch_kernels import error_of, kernel_word, lacks
-from .wrong_arguments import flag_type, wrong_flag
+from .wrong_arguments import wrong_flag
 
 if TYPE_CHECKING:
     from .op import Op

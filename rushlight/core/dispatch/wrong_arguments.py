@@ -17,7 +17,7 @@ from ..device.backend import out_of_memory
 from ..tensor.tensor import Tensor
 from .aten.schemas import composite_overloads, overloads
 from .errors import argument_type, was_raised
-from .scalars import type_name
+from .scalars import flag_type, type_name
 
 # too cheap, or too often called, for a frame of their own
 _FAST = frozenset(
@@ -113,7 +113,7 @@ def explained(name: str, f: Callable, is_method: bool = False) -> Callable:
         try:
             return f(*args, **kwargs)
         except (AttributeError, IndexError, TypeError, ValueError, RuntimeError) as error:
-            better = _better(name, f, args, kwargs, error, is_method)
+            better = read_in_python(name, args) or _better(name, f, args, kwargs, error, is_method)
             if better is None:
                 raise
         except MemoryError as error:
@@ -128,6 +128,24 @@ def explained(name: str, f: Callable, is_method: bool = False) -> Callable:
 
 
 _MANY = 1000
+# By functions that torch writes in Python: what they read of their first arguments before all else.
+_READ_FIRST = {
+    "adaptive_avg_pool2d": "size", "adaptive_avg_pool3d": "size", "affine_grid": "is_floating_point", "glu": "dim",
+    "interpolate": "dim", "log_softmax": "log_softmax", "norm": "layout", "normalize": "norm", "softmax": "softmax", "split": "split",
+    "tensordot": "dim",
+}  # fmt: skip
+
+
+def read_in_python(name: str, args: tuple) -> AttributeError | None:
+    """torch's error where it reads an attribute of what is no tensor; None for other functions and for tensors."""
+    attribute = _READ_FIRST.get(name)
+    if attribute is None:
+        return None
+    for i, value in enumerate(args[: 2 if name == "tensordot" else 1]):
+        if not isinstance(value, Tensor) and not hasattr(value, attribute) and not hasattr(value, "__torch_function__"):
+            what = f"{name}(): argument {i + 1} must be Tensor, not {type_name(value)}"
+            return AttributeError(f"'{type_name(value)}' object has no attribute '{attribute}': {what}")
+    return None
 
 
 def _own_flags(f: Callable) -> tuple[tuple[str, int], ...]:
@@ -145,6 +163,12 @@ def _own_flags(f: Callable) -> tuple[tuple[str, int], ...]:
     return (*placed, *((n, _MANY) for n, v in (f.__kwdefaults__ or {}).items() if type(v) is bool))  # type: ignore[attr-defined]
 
 
+def raise_no_tensor(name: str, value: Any) -> None:
+    """Raise the error of `read_in_python`, if there is one, for a function without `explained`."""
+    if (error := read_in_python(name, (value,))) is not None:
+        raise error from None
+
+
 def wrong_flag(name: str, options: Iterable[tuple[str, Any]]) -> tuple[str, Any] | None:
     """The first option that torch declares a bool and that is given as something else, such as keepdim="x"."""
     for option, value in options:
@@ -152,11 +176,6 @@ def wrong_flag(name: str, options: Iterable[tuple[str, Any]]) -> tuple[str, Any]
         if value is not True and value is not False and not is_other and option in _flags(name):
             return option, value
     return None
-
-
-def flag_type(name: str, option: str, value: Any) -> TypeError:
-    """torch's error for an option that has to be a bool."""
-    return TypeError(f"{name}(): argument '{option}' must be bool, not {type_name(value)}")
 
 
 @cache

@@ -57,14 +57,14 @@ def in_suggested_format(a: np.ndarray) -> np.ndarray:
     return a if is_channels_last(a) else np.ascontiguousarray(a)
 
 
-def follow_channels(kernel: Callable, positions: tuple[int, ...]) -> Callable:
-    """`kernel`, whose results are channels-last if one of the arrays at these positions is."""
+def follow_channels(kernel: Callable, positions: tuple[int, ...], most: int = 5) -> Callable:
+    """`kernel`, whose results are channels-last if one of the arrays at these positions is; most: its dimensions."""
 
     def following(*arguments: Any, **metadata: Any) -> Any:
         r = kernel(*arguments, **metadata)
         for i in positions:
             a = arguments[i]
-            if a.ndim > 3 and a.strides[1] <= a.strides[-1] and is_channels_last(a):
+            if 3 < a.ndim <= most and a.strides[1] <= a.strides[-1] and is_channels_last(a):
                 return tuple(map(in_channels_last, r)) if type(r) is tuple else in_channels_last(r)
         return r
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..device.backend import run_on
 from ..device.devices import device
 from ..dispatch.op import OPS, composite
+from ..dispatch.scalars import check_flag
 from ..warn import warn
 from . import dtype as dtypes
 from .size import Size
@@ -162,6 +163,7 @@ def tensor_type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **o
     """
     if set(old) - {"async"}:
         raise TypeError(f"type() got an unexpected keyword argument '{next(iter(old))}'")
+    check_flag("type", "non_blocking", old.get("async", non_blocking), 2)
     if dtype is None:
         return f"torch.{'' if self.is_cpu else self.device.type + '.'}{type_word(self.dtype)}Tensor"
     return self.to(_wanted(dtype))  # type: ignore[attr-defined]

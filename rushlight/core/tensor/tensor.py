@@ -277,6 +277,8 @@ class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if value is not True and value is not False:
+            raise RuntimeError("requires_grad must be a bool")
         if value and not self.is_leaf:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         self.requires_grad_(value)
@@ -284,11 +286,9 @@ class Tensor:
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Say in place whether operations on this leaf are recorded. Returns the tensor."""
         edge = self._edge
-        if not isinstance(requires_grad, (bool, np.bool_)):
-            raise TypeError(
-                "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
-                f"{type(requires_grad).__name__}"
-            )
+        if requires_grad is not True and requires_grad is not False:
+            kind = "numpy.bool" if isinstance(requires_grad, np.bool_) else type(requires_grad).__name__
+            raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {kind}")
         if requires_grad:
             if edge is None or is_detached(edge):
                 self._check_can_require_grad()

@@ -814,7 +814,7 @@ class Tensor:
         """The mean over `dim` of the elements that are not nan; nan where there are none."""
         ...
 
-    def prod(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
+    def prod(self, dim: _int=..., keepdim: _bool=False, *, dtype: _dtype | None=None, axis: _int | None=None, keepdims: _bool | None=None) -> Tensor:
         """The product along `dim`, or of all elements."""
         ...
 
@@ -952,7 +952,7 @@ class Tensor:
     @overload
     def unsqueeze(self, *, axis: _int) -> Tensor: ...
 
-    def squeeze(self, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+    def squeeze(self, dim: _int | Sequence[_int]=..., *, axis: _int | Sequence[_int] | None=None) -> Tensor:
         """The tensor without its dimensions of size 1: a view."""
         ...
 
@@ -988,7 +988,7 @@ class Tensor:
         """Make the tensor `t` of itself, in place: its memory stays, its shape and strides change."""
         ...
 
-    def squeeze_(self, dim: _int | Sequence[_int] | None=None) -> Self:
+    def squeeze_(self, dim: _int | Sequence[_int]=...) -> Self:
         """Make the tensor `squeeze` of itself, in place: its memory stays, its shape and strides change."""
         ...
 

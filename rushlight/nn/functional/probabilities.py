@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.core.dispatch.wrong_arguments import raise_no_tensor
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.ops.nn.softmax import implicit_dim as _implicit_dim
 
@@ -25,7 +26,11 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     """
     if dim is None:
         dim = _implicit_dim("softmax", input.ndim, _stacklevel)
-    return ops.softmax(input, dim, dtype)
+    try:
+        return ops.softmax(input, dim, dtype)
+    except TypeError:
+        raise_no_tensor("softmax", input)
+        raise
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
@@ -43,4 +48,8 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     """
     if dim is None:
         dim = _implicit_dim("log_softmax", input.ndim, _stacklevel)
-    return ops.log_softmax(input, dim, dtype)
+    try:
+        return ops.log_softmax(input, dim, dtype)
+    except TypeError:
+        raise_no_tensor("log_softmax", input)
+        raise

@@ -99,7 +99,7 @@ class Tree:
     def get_submodule(self, target: str) -> Any:
         """The module at a dotted name; the module itself for the empty string. AttributeError if there is none."""
         module: Any = self
-        for name in target.split(".") if target else ():
+        for name in () if target == "" else target.split("."):
             module = _member(module, name)
             if not isinstance(module, Tree):
                 raise AttributeError(f"`{name}` is not an nn.Module")

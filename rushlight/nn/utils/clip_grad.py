@@ -97,7 +97,7 @@ def clip_grad_norm_(
     >>> clip_grad_norm_([w], 1.0), w.grad
     (tensor(5.), tensor([0.6000, 0.8000]))
     """
-    listed = _as_list(parameters)
+    listed, max_norm = _as_list(parameters), float(max_norm)
     if not listed and isinstance(parameters, types.GeneratorType):
         warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
     total = get_total_norm(_grads(listed), norm_type, error_if_nonfinite, foreach)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from operator import index
 from typing import Any, NamedTuple, Self
 
 from rushlight import ops
+from rushlight.core.dispatch.errors import argument_type
+from rushlight.core.dispatch.scalars import check_flag, check_number, type_name
 from rushlight.core.tensor import dtype as dtypes
 from rushlight.core.tensor.node import shown_as
 from rushlight.core.tensor.tensor import Tensor
@@ -152,6 +155,8 @@ def pad_sequence(
     tensor([[1, 2],
             [3, 0]])
     """
+    check_flag("pad_sequence", "batch_first", batch_first, 2)
+    check_number("pad_sequence", "padding_value", padding_value, "float")
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
             f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
@@ -161,6 +166,9 @@ def pad_sequence(
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    for i, s in enumerate(listed):
+        if not isinstance(s, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type_name(s)}")
     longest, trailing = max(sequence.size(0) for sequence in listed), listed[0].shape[1:]
     listed = [s if s.shape[1:] == trailing else s.expand(s.size(0), *trailing) for s in listed]  # as copies into it do
     padded = [_fill_up(sequence, longest, padding_value, padding_side) for sequence in listed]
@@ -206,13 +214,18 @@ def pack_padded_sequence(
     >>> pack_padded_sequence(tensor([[1, 2], [3, 0]]), [2, 1], batch_first=True).data
     tensor([1, 3, 2])
     """
-    lengths = ops.as_tensor(lengths, dtype=dtypes.int64, device="cpu")
+    if not isinstance(input, Tensor):
+        raise argument_type("_pack_padded_sequence", "input", 1, input)
+    if not isinstance(lengths, Tensor):
+        lengths = ops.as_tensor([index(n) for n in _listed(lengths)], dtype=dtypes.int64, device="cpu")
+    lengths = lengths.to("cpu", dtypes.int64)
     if lengths.dim() != 1:
         raise RuntimeError(
             f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D cpu Long tensor"
         )
     if not input.numel():
         raise RuntimeError("Cannot pack empty tensors.")
+    check_flag("_pack_padded_sequence", "batch_first", batch_first, 3)
     order = None
     steps_first = input.transpose(0, 1) if batch_first else input
     if not enforce_sorted:
@@ -225,6 +238,10 @@ def pack_padded_sequence(
     rows = steps_first.reshape(-1, *steps_first.shape[2:])
     data = rows.index_select(0, _packed_places(batch_sizes, len(counts), input.device))
     return PackedSequence(data, ops.tensor(batch_sizes, dtype=dtypes.int64, device="cpu"), order, None)
+
+
+def _listed(lengths: Any) -> list[Any]:
+    return lengths if isinstance(lengths, list) else list(lengths) if isinstance(lengths, Iterable) else [lengths]
 
 
 def _check_lengths(lengths: list[Any], batch: Any) -> None:

@@ -26,13 +26,15 @@ def fresh(array: Any, requires_grad: bool = False, where: Backend | None = None)
     t = constant(array if where is None else where.from_host(array))
     if thread.state.inference:
         storage_of(t).inference = True
-    return requiring_grad(t, requires_grad) if requires_grad else t
+    return t if requires_grad is False else requiring_grad(t, requires_grad)
 
 
 def requiring_grad(t: Tensor, requires_grad: Any = True) -> Tensor:
-    """A new tensor, which now requires grad. Raises TypeError where the option was given as something else than a bool."""
+    """A new tensor, which requires grad if the option says so. Raises TypeError where that is neither a bool nor None."""
     if requires_grad is not True:
-        raise TypeError(f"argument 'requires_grad' must be bool, not {type_name(requires_grad)}")
+        if requires_grad is None:
+            return t
+        raise TypeError(f"{_caller()}argument 'requires_grad' must be bool, not {type_name(requires_grad)}")
     if not (t.is_floating_point() or t.is_complex()):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return t.requires_grad_()
@@ -77,7 +79,9 @@ def check_options(layout: Any, pin_memory: Any) -> None:
         if type(layout) is not type(strided):
             raise TypeError(f"argument 'layout' must be torch.layout, not {type(layout).__name__}")
         raise NotImplementedError(f"layout={layout!r} is not implemented; use torch.strided")
-    if pin_memory:
+    if pin_memory is not False and pin_memory is not None:
+        if pin_memory is not True:
+            raise TypeError(f"{_caller()}argument 'pin_memory' must be bool, not {type_name(pin_memory)}")
         raise RuntimeError(
             "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory is available"
         )

@@ -59,7 +59,7 @@ def _shape(name: str, args: tuple, size: Any) -> tuple[int, ...]:
 def _creator(name: str, make: Any, doc: str) -> Any:
     def f(*args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
         where = backend_for(device) if device is not None or devices.redirected else None
-        if layout is not None or pin_memory:
+        if layout is not None or pin_memory is not False:
             check_options(layout, pin_memory)
         shape = _shape(name, args, size)
         if out is not None:
@@ -79,7 +79,7 @@ def _creator(name: str, make: Any, doc: str) -> Any:
             emit_event("created", t, make is not determinism.empty)
         if state.inference:
             storage_of(t).inference = True
-        return requiring_grad(t, requires_grad) if requires_grad else t
+        return t if requires_grad is False else requiring_grad(t, requires_grad)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = doc
@@ -231,7 +231,7 @@ def _like(name: str, make: Any) -> Any:
 def by_class(name: str, t: Tensor, *args: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
     """A new tensor in the terms of one that wraps others: what its class makes of torch's operator of that name."""
     made = ask_for(name, t, *args, **({} if dtype is None else {"dtype": dtype}), pin_memory=False)
-    return requiring_grad(made, requires_grad) if requires_grad else made
+    return made if requires_grad is False else requiring_grad(made, requires_grad)
 
 
 def _dense_like(make: Any) -> Any:

@@ -39,7 +39,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     tensor(0.5000)
     """
     where = backend_for(device) if device is not None or devices.redirected else None
-    if pin_memory:
+    if pin_memory is not False:
         check_options(None, pin_memory)
     if isinstance(data, Tensor):
         warn(
@@ -48,7 +48,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         )
         if isinstance(data._array, Buffer):
             copied = data.detach().to(data.device if device is None else device, dtype, copy=True)  # type: ignore[attr-defined]
-            return requiring_grad(copied, requires_grad) if requires_grad else copied
+            return copied if requires_grad is False else requiring_grad(copied, requires_grad)
     return fresh(array_from(data, dtype), requires_grad, where)
 
 

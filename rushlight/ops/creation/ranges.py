@@ -12,7 +12,7 @@ import numpy as np
 from ...core.device import devices
 from ...core.device.backend import out_of_memory, run_on
 from ...core.dispatch.op import composite
-from ...core.dispatch.scalars import exact
+from ...core.dispatch.scalars import exact, type_name
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, type_word
 from ...core.warn import warn
@@ -37,6 +37,11 @@ def _real(name: str, argument: str, v: Any) -> Any:
     if not (number is None or isinstance(number, (int, float)) or hasattr(number, "__index__")):
         raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type(v).__name__}")
     return number
+
+
+def _check_count(name: str, steps: Any) -> None:
+    if isinstance(steps, (float, np.floating, np.bool_)):
+        raise TypeError(f"{name}(): argument 'steps' must be int, not {type_name(steps)}")
 
 
 def _made(
@@ -84,8 +89,8 @@ def _default(start: Any, end: Any, dtype: Any, name: str) -> dtypes.dtype:
 
 @composite()
 def arange(
-    start=None,
-    end=None,
+    start=...,
+    end=...,
     step=1,
     *,
     out=None,
@@ -110,7 +115,7 @@ def arange(
     """
     if (
         type(start) is int
-        and end is None
+        and end is ...
         and step == 1
         and start >= 0
         and dtype is None
@@ -123,11 +128,16 @@ def arange(
         except MemoryError as error:
             raise out_of_memory(error) from None
     check_options(layout, pin_memory)
-    if start is None or end is None:
-        start, end = 0, start if end is None else end
-    start, end, step = _real("arange", "start", start), _real("arange", "end", end), _real("arange", "step", step)
-    if end is None:
+    if start is ... or end is ...:
+        start, end = 0, start if end is ... else end
+    if end is ...:
         raise TypeError('arange() missing 1 required positional arguments: "end"')
+    if start is None or end is None or step is None:
+        got = ", ".join(map(type_name, (start, end, step)))
+        raise TypeError(
+            f"arange() received an invalid combination of arguments - got ({got}), but expected three numbers"
+        )
+    start, end, step = _real("arange", "start", start), _real("arange", "end", end), _real("arange", "step", step)
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
@@ -207,8 +217,7 @@ def linspace(
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     check_options(layout, pin_memory)
-    if isinstance(steps, float):
-        raise TypeError("linspace(): argument 'steps' must be int, not float")
+    _check_count("linspace", steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     default = _default(start, end, dtype, "linspace")
@@ -246,6 +255,7 @@ def logspace(
     tensor([  1.,  10., 100.])
     """
     check_options(layout, pin_memory)
+    _check_count("logspace", steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     default = _default(start, end, dtype, "logspace")

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import emit_event, may_branch_on_data
 from ...core.dispatch.op import composite, primitive
-from ...core.dispatch.scalars import NUMBERS, exact, fits_floats, type_name
+from ...core.dispatch.scalars import NUMBERS, check_flag, exact, fits_floats, type_name
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.dtype import c_word
@@ -285,6 +285,7 @@ def nonzero(input, *, out=None, as_tuple=False):
     >>> nonzero(tensor([0, 3, 4]), as_tuple=True)
     (tensor([1, 2]),)
     """
+    check_flag("nonzero", "as_tuple", as_tuple)
     if as_tuple:
         return _nonzero(input.reshape(1) if not input._array.ndim else input).unbind(1)
     rows = _nonzero(input)

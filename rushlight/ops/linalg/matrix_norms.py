@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import composite
+from ...core.dispatch.scalars import check_flag
 from ...core.tensor.dtype import int64
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
@@ -314,6 +315,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     """
     if isinstance(tol, bool):
         tol, hermitian = None, tol
+    check_flag("linalg_matrix_rank", "hermitian", hermitian)
     if tol is not None:
         atol, rtol = tol, 0.0
     check_matrix(A._array, "torch.linalg.matrix_rank", "input")

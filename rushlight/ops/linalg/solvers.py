@@ -6,6 +6,7 @@ import numpy as np
 
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
+from ...core.dispatch.scalars import check_flag
 from ..pointwise.checks import word
 from .lu import FACTORED_AS_TORCH, check_system, lu_arrays, lu_solve_arrays, substitute
 from .matrices import (
@@ -126,6 +127,7 @@ def solve(A, B, *, left=True):
     >>> solve(tensor([[2.0, 0.0], [0.0, 4.0]]), tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
     """
+    check_flag("linalg_solve", "left", left)
     return _solve(A, B, left, True, "solve")[0]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ...core.device.backend import on_device_of
 from ...core.dispatch.mode import assert_all, may_branch_on_data, no_grad
 from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.scalars import check_flag
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
@@ -49,7 +50,7 @@ def _wrong_type(argument: str, types: str, a: Any, operator: str) -> RuntimeErro
 
 
 @primitive(public=False, name="embedding")
-def _embedding(weight, input, /, padding_idx, scale_grad_by_freq):
+def _embedding(weight, input, /, padding_idx, scale_grad_by_freq=False):
     _check_indices(input, 1, "embedding")
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
@@ -66,7 +67,7 @@ def _(g, weight_shape, input, padding_idx, scale_grad_by_freq):
 
 
 @primitive(public=False, name="embedding_sparse", node="EmbeddingBackward0")
-def _embedding_sparse(weight, input, /, padding_idx, scale_grad_by_freq):
+def _embedding_sparse(weight, input, /, padding_idx, scale_grad_by_freq=False):
     return _embedding.record.reference(weight, input, padding_idx, scale_grad_by_freq)
 
 
@@ -155,8 +156,10 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     row = _row(padding_idx, weight._array.shape[0])
     if max_norm is not None and not weight.is_meta:
         renormalise(weight, input, max_norm, norm_type)
-    lookup = _embedding_sparse if sparse else _embedding
-    return lookup(weight, input, row, scale_grad_by_freq)
+    if sparse is not False:
+        check_flag("embedding", "sparse", sparse, 5)
+        return _embedding_sparse(weight, input, row, scale_grad_by_freq)
+    return _embedding(weight, input, row, scale_grad_by_freq)
 
 
 # ---------------------------------------------------------------------------------------------- bags

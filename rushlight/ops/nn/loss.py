@@ -214,6 +214,8 @@ def kl_div(input, target, reduction=0, log_target=False):
     """
     if input.dtype.category < 2 or target.dtype.category < 2:
         raise RuntimeError("kl_div: Integral inputs not supported.")
+    if input.dtype.is_complex or target.dtype.is_complex:
+        raise RuntimeError("kl_div: Complex inputs not supported.")
     if log_target:
         return _reduce(target.exp() * (target - input), reduction)
     return _reduce(OPS["xlogy"](target, target) - target * input, reduction)

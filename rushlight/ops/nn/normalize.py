@@ -316,7 +316,7 @@ def _(g, input, weight, running_mean, running_var, out1, out2, training, eps, ne
     return gx, gw, gb, None, None
 
 
-@primitive(public=False, name="native_batch_norm_backward", outputs=3, differentiable=False)
+@primitive(public=False, name="native_batch_norm_backward", outputs=3, differentiable=False, follows=(1,))
 def _batch_norm_backward(grad, input, mean, rstd, weight=None, /, training=True):
     """The gradients of input, weight and bias, where they need no gradients themselves."""
     g, xhat = _wide(grad), _wide(input) - mean
@@ -325,13 +325,13 @@ def _batch_norm_backward(grad, input, mean, rstd, weight=None, /, training=True)
     gw, gb = add_reduce(g * xhat, axes), add_reduce(g, axes)
     scale = rstd if weight is None else rstd * _per_channel(_wide(weight), xhat.ndim)
     if not training:
-        return g * scale, gw, gb
+        return in_suggested_format(g * scale), gw, gb
     n = xhat.size // max(xhat.shape[1], 1) or 1
     xhat *= _per_channel(gw / -n, xhat.ndim)
     xhat += g
     xhat -= _per_channel(gb / n, xhat.ndim)
     xhat *= scale
-    return xhat, gw, gb
+    return in_suggested_format(xhat), gw, gb
 
 
 MOVES_STATISTICS = "batch_norm(training=True)"  # who writes the running statistics
@@ -478,7 +478,7 @@ def _(g, input, weight, mean, rstd, num_groups, eps, needs):
     return gx, gw, gb
 
 
-@primitive(public=False, name="native_group_norm_backward", outputs=3, differentiable=False)
+@primitive(public=False, name="native_group_norm_backward", outputs=3, differentiable=False, follows=(1,))
 def _group_norm_backward(grad, input, mean, rstd, weight=None, /, num_groups=1):
     """The gradients of input, weight and bias, where they need no gradients themselves."""
     shape = input.shape

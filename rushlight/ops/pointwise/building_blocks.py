@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.dispatch.mode import take_target
 from ...core.dispatch.op import primitive
-from ...core.tensor.casting import ordered_as_all
+from ...core.tensor.casting import cast_like, ordered_as_all
 from ...core.tensor.channels_last import dense_rows
 from ...core.tensor.tensor import Tensor
 from .checks import not_implemented
@@ -211,6 +211,8 @@ def in_memory_order(kernel):
     def run(x, *rest):
         if x.ndim < 2 or x.flags.c_contiguous:
             return kernel(x, *rest)
+        if 0 in x.strides:  # repeated elements have no order of their own
+            x = cast_like(x, x.dtype)
         order = sorted(range(x.ndim), key=lambda dim: -x.strides[dim])
         return kernel(np.asarray(x.transpose(order), order="C", like=x), *rest).transpose(np.argsort(order))
 

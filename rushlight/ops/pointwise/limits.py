@@ -11,7 +11,7 @@ from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import take_target
 from ...core.dispatch.op import composite, node_name, primitive
-from ...core.dispatch.scalars import check_number, exact, python_number
+from ...core.dispatch.scalars import check_number, exact, python_number, type_name
 from ...core.dispatch.slow_path import number_in, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as, written_as
@@ -133,6 +133,11 @@ def _clamp_call(input, min, max):
 
 def _both_limits(name, min, max):
     """The limits, both as numbers where one is; a tensor must then have one element and no gradient."""
+    if type(min) in _NUMBERS and type(max) in _NUMBERS:
+        return min, max
+    if isinstance(min, (list, tuple)) or isinstance(max, (list, tuple)):
+        got = f"{type_name(min)}, {type_name(max)}"
+        raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, {got})")
     if isinstance(min, Tensor) == isinstance(max, Tensor) or min is None or max is None:
         return min, max
     min, max = number_in(min), number_in(max)

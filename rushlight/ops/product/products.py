@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import OPS, composite, primitive
+from ...core.dispatch.scalars import type_name
 from ...core.dispatch.slow_path import write_out
 from ...core.dispatch.torch_function import told_by_keyword
 from ...core.tensor.dtype import bool_
@@ -462,6 +463,8 @@ def einsum(*args):
             "list"
         )
     equation, *operands = _equation_first(args)
+    if not isinstance(equation, str):
+        raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type_name(equation)}")
     for i, t in enumerate(operands):
         if not isinstance(t, Tensor):
             raise argument_type("einsum", "tensors", i + 2, t)

@@ -18,7 +18,7 @@ from ...core.dispatch.inplace import check_writable
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.overlap import check_apart, shares_places
-from ...core.dispatch.scalars import float_of
+from ...core.dispatch.scalars import check_flag, flag_type, float_of, type_name
 from ...core.dispatch.slow_path import resize_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import dense_like, innermost_first
@@ -548,11 +548,14 @@ def _draw_normal(generator, a, mean=0.0, std=1.0):
     return streams.normal(generator, a.shape, a.dtype, *moments, contiguous=a.flags.c_contiguous)
 
 
-def _draw_random(generator, a, from_=None, to=None, **named):
-    from_ = named.pop("from", from_)
-    if named:
-        raise TypeError(f"random_() got an unexpected keyword argument '{next(iter(named))}'")
-    if to is None and from_ is not None:
+def _draw_random(generator, a, *args, **named):
+    if len(args) > 2 or not set(named) <= {"from", "to"}:
+        raise TypeError(f"random_() received an invalid combination of arguments - got {(*args, *named)}")
+    from_, to = [*args, *(named[n] for n in ("from", "to") if n in named), None, None][:2]
+    if args and args[0] is None or isinstance(from_, np.bool_) or isinstance(to, np.bool_):
+        got = ", ".join(map(type_name, args))
+        raise TypeError(f"random_() received an invalid combination of arguments - got ({got}), but expected integers")
+    if to is None and from_ is not None and "from" not in named:
         from_, to = 0, from_
     return streams.random_(generator, a.shape, a.dtype, from_, to)
 
@@ -610,8 +613,10 @@ def _check_floats(input: Tensor) -> None:
         )
 
 
-def _dropped(input: Tensor, p: float, training: bool, inplace: bool, mask: Any) -> Tensor:
+def _dropped(name: str, input: Tensor, p: float, training: bool, inplace: bool, mask: Any) -> Tensor:
     _check_p(p)
+    if training is not True and training is not False:
+        raise flag_type(name, "train", training, 3)
     if not training or p == 0.0 or not input._array.size:
         return input
     if p == 1.0 and not input.dtype.is_floating_point:
@@ -638,7 +643,7 @@ def dropout(input, p=0.5, training=True, inplace=False):
     >>> dropout(ones(4), 0.5, True)
     tensor([0., 0., 2., 0.])
     """
-    return _dropped(input, p, training, inplace, _dropout_mask)
+    return _dropped("dropout", input, p, training, inplace, _dropout_mask)
 
 
 @composite(name="feature_dropout", functional=False)
@@ -656,11 +661,12 @@ def feature_dropout(input, p=0.5, training=True, inplace=False):
     tensor([[[1., 1.],
              [1., 1.]]])
     """
-    return _dropped(input, p, training, inplace, _feature_dropout_mask)
+    return _dropped("feature_dropout", input, p, training, inplace, _feature_dropout_mask)
 
 
 def _alpha(input: Tensor, p: float, training: bool, inplace: bool, feature: bool) -> Tensor:
     _check_p(p)
+    check_flag("feature_alpha_dropout" if feature else "alpha_dropout", "train", training, 3)
     if not training or p == 0.0 or not input._array.size:
         return input
     if (observer := training_observer.value) is not None:

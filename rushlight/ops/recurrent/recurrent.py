@@ -130,6 +130,9 @@ _PADDED = ("input", "hx", "params", "has_biases", "num_layers", "dropout", "trai
 _PACKED = ("data", "batch_sizes", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional")
 
 
+_FLAGS = ("has_biases", "train", "bidirectional", "batch_first")
+
+
 def _bind(name: str, names: tuple, args: tuple, kwargs: dict) -> dict | None:
     """The arguments by name, or None if they are not these."""
     if (
@@ -143,6 +146,8 @@ def _bind(name: str, names: tuple, args: tuple, kwargs: dict) -> dict | None:
     hx = bound["hx"]
     fits = isinstance(hx, (list, tuple)) if name == "lstm" else isinstance(hx, Tensor)
     if not first or not fits or not isinstance(bound.get("batch_sizes", bound[names[0]]), Tensor):
+        return None
+    if any(type(bound.get(n, True)) is not bool for n in _FLAGS):
         return None
     return bound
 

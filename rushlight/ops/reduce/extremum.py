@@ -285,14 +285,16 @@ def _dispatch(name, whole, along, pair):
         if isinstance(keepdim, Tensor):
             raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, int, Tensor)")
         if isinstance(dim, Tensor):
-            dim, other = None, dim
+            dim, other = ..., dim
+        if dim is None:
+            raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, NoneType)")
         if isinstance(input, (int, float)):
             raise TypeError(
                 f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, Tensor)"
             )
         if other is not None:
             return pair(input, other) if out is None else pair(input, other, out=out)
-        result = whole(input) if dim is None else along(input, dim, keepdim)
+        result = whole(input) if dim is ... else along(input, dim, keepdim)
         return result if out is None else write_out(name, (input,), result, out)
 
     return call
@@ -305,7 +307,7 @@ _max, _min = (
 
 
 @composite(method=True)
-def max(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
+def max(input, dim=..., keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
     """The largest element; with `dim` the largest along it and its index; with a tensor the larger of each pair.
 
     Args:
@@ -323,13 +325,13 @@ def max(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keep
     values=tensor([3., 2.]),
     indices=tensor([1, 0]))
     """
-    if dim is None and other is None and out is None and axis is None and isinstance(input, Tensor):
+    if dim is ... and other is None and out is None and axis is None and isinstance(input, Tensor):
         return _max_all(input)
     return _max(input, dim if axis is None else axis, keepdim if keepdims is None else keepdims, other, out)
 
 
 @composite(method=True)
-def min(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
+def min(input, dim=..., keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
     """The smallest element; with `dim` the smallest along it and its index; with a tensor the smaller of each pair.
 
     Args:
@@ -347,7 +349,7 @@ def min(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keep
     values=tensor([1., 0.]),
     indices=tensor([0, 1]))
     """
-    if dim is None and other is None and out is None and axis is None and isinstance(input, Tensor):
+    if dim is ... and other is None and out is None and axis is None and isinstance(input, Tensor):
         return _min_all(input)
     return _min(input, dim if axis is None else axis, keepdim if keepdims is None else keepdims, other, out)
 

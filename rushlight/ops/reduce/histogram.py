@@ -15,6 +15,7 @@ from ...core.dispatch.torch_function import told_by_keyword
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word, wrap
+from ..creation.spacing import spaced
 from ..pointwise.checks import refuse
 from .std_sort import std_sort
 
@@ -225,7 +226,16 @@ def histc(input, /, bins=100, min=0, max=0):
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     low, high = _range(input, min, max, 1)
-    return np.histogram(input, bins, (low, high))[0].astype(input.dtype)
+    return _counted(input, low, high, bins)
+
+
+def _counted(a, low, high, bins):
+    """How many elements fall into each of `bins` equal intervals, whose places torch works out in the type of `a`."""
+    kind = a.dtype.type
+    low, high = kind(low), kind(high)
+    a = a[(a >= low) & (a <= high)]
+    place = ((a - low) * kind(bins) / (high - low)).astype(I64)
+    return np.bincount(np.minimum(place, bins - 1), minlength=bins).astype(a.dtype)
 
 
 def _equal_edges(values, limits, count, dim, kind):
@@ -243,7 +253,7 @@ def _equal_edges(values, limits, count, dim, kind):
         )
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return np.linspace(low, high, count + 1).astype(kind)
+    return spaced(low, high, count + 1, kind)
 
 
 def _check_grid(kind, range, dims):

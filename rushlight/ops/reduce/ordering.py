@@ -13,6 +13,7 @@ from ...core.device.backend import on_device_of
 from ...core.dispatch.mode import assert_all
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
+from ...core.dispatch.scalars import check_flag
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast, dense_like
@@ -149,6 +150,8 @@ def sort(input, dim=-1, descending=False, stable=None, *, out=None, axis=None):
         dim = axis
     if isinstance(dim, bool):
         raise TypeError("sort(): argument 'dim' must be int, not bool")
+    if stable is not None:
+        check_flag("sort", "stable", stable)
     result = _sort(input, dim, descending, bool(stable))
     if stable is not None and result[0]._edge is not None:  # torch's second form
         show_as(result[0]._edge.edges[0], "SortBackward1")
@@ -430,7 +433,7 @@ _nanmedian_dim.vjp(selection_rule)
 
 
 @composite(method=True)
-def median(input, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None):
+def median(input, dim=..., keepdim=False, *, out=None, axis=None, keepdims=None):
     """The lower median; with `dim` that along it and where it is (values, indices); nan where there is a nan.
 
     Args:
@@ -446,12 +449,14 @@ def median(input, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
-    result = _median(input) if dim is None else _median_dim(input, dim, keepdim)
+    if dim is None:
+        raise TypeError("median(): argument 'dim' (position 2) must be int, not NoneType")
+    result = _median(input) if dim is ... else _median_dim(input, dim, keepdim)
     return result if out is None else write_out("median", (input,), result, out)
 
 
 @composite(method=True)
-def nanmedian(input, dim=None, keepdim=False, *, out=None):
+def nanmedian(input, dim=..., keepdim=False, *, out=None):
     """The lower median of the elements that are not nan; with `dim` that along it and where it is (values, indices).
 
     Args:
@@ -465,7 +470,9 @@ def nanmedian(input, dim=None, keepdim=False, *, out=None):
     >>> nanmedian(tensor([4.0, float("nan"), 2.0, 3.0]))
     tensor(3.)
     """
-    result = _nanmedian(input) if dim is None else _nanmedian_dim(input, dim, keepdim)
+    if dim is None:
+        raise TypeError("nanmedian(): argument 'dim' (position 2) must be int, not NoneType")
+    result = _nanmedian(input) if dim is ... else _nanmedian_dim(input, dim, keepdim)
     return result if out is None else write_out("nanmedian", (input,), result, out)
 
 

@@ -538,7 +538,7 @@ def _(g, dim, step):
 
 
 @composite(method=True)
-def prod(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
+def prod(input, dim=..., keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
     """The product along `dim`, or of all elements.
 
     Args:
@@ -557,7 +557,9 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, kee
         dtype = out.dtype
     if axis is not None or keepdims is not None:
         dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
-    result = _prod_all(input, dtype) if dim is None else _prod_dim(input, dim, keepdim, dtype)
+    if dim is None:
+        raise TypeError("prod() received an invalid combination of arguments - got (Tensor, NoneType)")
+    result = _prod_all(input, dtype) if dim is ... else _prod_dim(input, dim, keepdim, dtype)
     return result if out is None else write_out("prod", (input,), result, out)
 
 
@@ -653,6 +655,8 @@ def logsumexp(input, /, dim, keepdim=False):
     >>> logsumexp(tensor([1000.0, 1000.0]), dim=0)
     tensor(1000.6932)
     """
+    if dim is None:
+        raise TypeError("logsumexp(): argument 'dim' (position 2) must be tuple of ints, not NoneType")
     if input.dtype.kind in "biu":
         input = input.astype(dtypes.get_default_dtype().numpy)
     return log_sum_exp(input, axes_of(dim, input.ndim), keepdim)

@@ -99,6 +99,8 @@ def cat(tensors, dim=0, *, axis=None, out=None):
         tensors = _sequence("cat", tensors)
         if not tensors:
             raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    if dim is None:
+        raise TypeError("cat(): argument 'dim' (position 2) must be int, not NoneType")
     if out is None:
         return _cat(*tensors, dim=dim)
     with Off():

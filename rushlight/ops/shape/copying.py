@@ -18,7 +18,7 @@ from ...core.dispatch.inplace import accept_inplace, check_writable, set_history
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import MEMORY_BOUND, composite, primitive
 from ...core.dispatch.overlap import is_read_again, store, write_in_order
-from ...core.dispatch.scalars import NUMBERS, exact, fits_floats, type_name
+from ...core.dispatch.scalars import NUMBERS, check_flag, exact, fits_floats, type_name
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import LARGE, cast_like, castable, copy_in_rows, copy_into, keep_strides
 from ...core.tensor.channels_last import CHANNELS_LAST, is_channels_last
@@ -128,6 +128,10 @@ def moved(t: Tensor, where: Backend | None) -> Tensor:
 @composite(method=True, function=False)
 def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
     """The tensor as another type or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`."""
+    if args and (len(args) > 1 or dtype is not None or device is not None) and not _is_pair(args, dtype, device):
+        _check_to(args, {"dtype": dtype, "device": device, "non_blocking": non_blocking, "copy": copy})
+    if non_blocking is not False or copy is not False:
+        _check_to(args, {"dtype": dtype, "device": device, "non_blocking": non_blocking, "copy": copy})
     dtype = dtypes.of_argument(dtype)
     for a in map(dtypes.of_argument, args):
         if isinstance(a, dtypes.dtype):
@@ -140,12 +144,66 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
             raise TypeError(
                 f"to() received an invalid combination of arguments: {type(a).__name__} is no dtype, device or tensor"
             )
-    flags = [a for a in args if isinstance(a, bool)]
-    copy = copy or (len(flags) > 1 and flags[1])
+    if len(args) > 2:
+        flags = [a for a in args if isinstance(a, bool)]
+        copy = copy or (len(flags) > 1 and flags[1])
     t = self if device is None else moved(self, devices.backend(device))
     kind = self.dtype
     t = _to_copy(t, kind if dtype is None else dtype) if copy and t is self or dtype not in (None, kind) else t
     return t if memory_format is None else _in_format(t, memory_format, t is not self)
+
+
+_TO = (
+    "device",
+    "dtype",
+    "non_blocking",
+    "copy",
+)  # torch's first form of `to`; two more begin with a dtype and a tensor
+
+
+def _is_pair(args: tuple, dtype: Any, device: Any) -> bool:
+    """Whether arguments of `to` are a device and a dtype by place, or the dtype by name, as they mostly are."""
+    if not isinstance(args[0], (str, devices.device)) or device is not None:
+        return False
+    if len(args) == 1:
+        return isinstance(dtype, dtypes.dtype)
+    return len(args) == 2 and dtype is None and isinstance(args[1], dtypes.dtype)
+
+
+def _check_to(args: tuple, named: dict[str, Any]) -> None:
+    """Raise torch's TypeError where the arguments of `to` have no form in common: one twice, or of another type."""
+    defaults = {"dtype": None, "device": None, "non_blocking": False, "copy": False}
+    named = {k: v for k, v in named.items() if v is not defaults[k]}
+    first = dtypes.of_argument(args[0]) if args else None
+    names = ("dtype", *_TO[2:]) if isinstance(first, dtypes.dtype) else _TO
+    if isinstance(first, Tensor):
+        names = ("other", *_TO[2:])
+    given = dict(zip(names, args, strict=False))
+    taken = len(args) <= len(names) and all(k in names and k not in given for k in named)
+    if not taken or not all(_fits_to(k, v) for k, v in (given | named).items()):
+        got = ", ".join([*map(type_name, args), *(f"{k}={type_name(v)}" for k, v in named.items())])
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({got}), but expected one of:{_FORMS}"
+        )
+
+
+def _fits_to(name: str, value: Any) -> bool:
+    if name in _TO[2:]:
+        return type(value) is bool
+    kind = dtypes.of_argument(value)
+    if name == "other":
+        return isinstance(value, Tensor)
+    if name == "dtype":
+        return kind is None or isinstance(kind, dtypes.dtype)
+    return value is None or (isinstance(value, (str, int, devices.device)) and not isinstance(value, bool))
+
+
+_FORMS = (
+    "\n * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+    "torch.memory_format memory_format = None)\n * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, "
+    "torch.memory_format memory_format = None)\n * (Tensor tensor, bool non_blocking = False, bool copy = False, *, "
+    "torch.memory_format memory_format = None)\n"
+)
 
 
 def _in_format(t: Tensor, memory_format: Any, fresh: bool) -> Tensor:
@@ -273,6 +331,8 @@ def write_values(self: Tensor, a: Any, sources: tuple, node: Any, name: str | No
 @composite(method=True, function=False)
 def copy_(self, src, non_blocking=False):
     """Overwrite the tensor with the values of `src`, which is broadcast and cast."""
+    if non_blocking is not False:
+        check_flag("copy_", "non_blocking", non_blocking, 2)
     if isinstance(src, Tensor) and type(self._array) is type(src._array) is np.ndarray:
         state = accept_inplace(self, src)
         if state is not None:

@@ -13,6 +13,7 @@ from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import exact, type_name
 from ...core.tensor.casting import cast_like, copy_in_rows
+from ...core.tensor.channels_last import in_channels_last, is_channels_last
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import zeros_of
 from ..pointwise.checks import not_implemented
@@ -127,7 +128,8 @@ def _pad_backward(g, input, /, pad, mode):
         for axis, before, after in zip(axes, pad[-2::-2], pad[-1::-2], strict=True)
     ]
     if mode != "circular":
-        return _added(g, axes, orders, input.shape)
+        added = _added(g, axes, orders, input.shape)
+        return in_channels_last(added) if is_channels_last(input) else added
     for axis, (left, middle, right) in zip(axes, orders, strict=True):  # which torch makes by one copy after the other
         shape = (*g.shape[:axis], input.shape[axis], *g.shape[axis + 1 :])
         g = _added(g, range(axis, axis + 1), [(middle, right, left)], shape)

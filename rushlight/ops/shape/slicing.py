@@ -39,6 +39,8 @@ def select(input, /, dim, index):
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = wrap_dim(dim, input.ndim)
     n = input.shape[d]
+    if isinstance(index, float):
+        raise TypeError("select(): argument 'index' (position 3) must be int, not float")
     if not -n <= index < n:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}"

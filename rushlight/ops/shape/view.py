@@ -26,6 +26,7 @@ from ...core.tensor.size import (
     infer_size,
     missing,
     shape_from,
+    shape_keyword,
     sum_to_axes,
     wrap_dim,
     wrap_dims,
@@ -294,7 +295,7 @@ def _(g, input_shape):
 
 
 @composite(method=True)
-def squeeze(input, dim=None, *, axis=None):
+def squeeze(input, dim=..., *, axis=None):
     """The tensor without its dimensions of size 1: a view.
 
     Args:
@@ -312,8 +313,10 @@ def squeeze(input, dim=None, *, axis=None):
         return _squeeze_dim(input, dim)
     if axis is not None:
         return squeeze(input, axis)
-    if dim is None:
+    if dim is ...:
         return _squeeze_all(input)
+    if dim is None:
+        raise TypeError("squeeze() received an invalid combination of arguments - got (Tensor, NoneType)")
     return _squeeze_dims(input, tuple(dim)) if isinstance(dim, (tuple, list)) else _squeeze_dim(input, dim)
 
 
@@ -391,7 +394,11 @@ def broadcast_to(input, size):
     tensor([[1, 2],
             [1, 2]])
     """
-    return _expand(input, tuple(size))
+    try:
+        return _expand(input, tuple(size))
+    except RuntimeError:
+        shape_keyword(size, "broadcast_to")  # raises where a size is no number
+        raise
 
 
 @composite(name="broadcast_to", method=True, function=False)

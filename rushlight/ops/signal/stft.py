@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.device.backend import on_device_of
 from ...core.dispatch.op import OPS, composite
+from ...core.dispatch.scalars import check_flag
 from ...core.dispatch.torch_function import told_by_keyword
 from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor, wrap
@@ -33,6 +34,7 @@ def stft(
         raise RuntimeError("stft align_to_window should only be set when center = false")
     if align_to_window:
         raise NotImplementedError("stft(align_to_window=True) is not implemented")
+    check_flag("stft", "normalized", normalized)
     hop, size = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
     is_complex = input.is_complex() or (window is not None and window.is_complex())
     if return_complex is None:
@@ -42,6 +44,7 @@ def stft(
                 "return_complex=True in a future PyTorch release."
             )
         return_complex = True
+    check_flag("stft", "return_complex", return_complex)
     x = _centered(input, n_fft, pad_mode) if center else input
     _check_signal(x, n_fft, hop, size, window)
     if window is None:

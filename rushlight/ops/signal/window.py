@@ -6,11 +6,13 @@ import math
 from typing import Any
 
 from ...core.dispatch.op import OPS
+from ...core.dispatch.scalars import check_flag
 from ...core.tensor import dtype as dtypes
 
 
 def _base(name: str, size: int, periodic: bool, options: dict[str, Any]) -> tuple[Any, int, Any]:
     """(a window that is done already or None, the number of points to compute, their numbers)."""
+    check_flag(name, "periodic", periodic, 2)
     kind = options["dtype"] = dtypes.of_argument(options["dtype"] or dtypes.get_default_dtype())
     if not (kind.is_floating_point or kind.is_complex):
         raise RuntimeError(f"{name} expects floating point dtypes, got: {kind}")

@@ -57,7 +57,13 @@ def adaptive_avg_kernel(input, /, size):
     return x.astype(d, copy=False)
 
 
-@primitive(name="adaptive_avg_pool.backward", public=False, node="AdaptiveAvgPool2DBackwardBackward0")
+@primitive(
+    name="adaptive_avg_pool.backward",
+    public=False,
+    follows=(1,),
+    follows_volumes=False,
+    node="AdaptiveAvgPool2DBackwardBackward0",
+)
 def adaptive_avg_backward(g, input, /, n):
     """Each element of g spread over its window in the last n axes; of the input only the shape counts."""
     d, sizes = g.dtype, input.shape[input.ndim - n :]
@@ -207,7 +213,13 @@ def scatter_places(input, indices, /, sizes):
     return out.reshape(*lead, *sizes)
 
 
-@primitive(name="adaptive_max_pool.backward", public=False, node="AdaptiveMaxPool2DBackwardBackward0")
+@primitive(
+    name="adaptive_max_pool.backward",
+    public=False,
+    follows=(1,),
+    follows_volumes=False,
+    node="AdaptiveMaxPool2DBackwardBackward0",
+)
 def maxima_backward(g, input, indices, /, n):
     """`scatter_places` over the last n axes of the input, of which only the shape counts."""
     return scatter_places.record.reference(g, indices, input.shape[input.ndim - n :])
@@ -516,8 +528,8 @@ def _fractional_operator(name, node):
     operator = primitive(name=name, public=False, outputs=1, node=node)(fractional_max_kernel)
 
     @operator.vjp
-    def _(g, out1, input, window):
-        return maxima_backward(g[0], input, out1, len(window)), None
+    def _(g, out1, input_shape, window):
+        return scatter_places(g[0], out1, input_shape[-len(window) :]), None
 
     return operator
 

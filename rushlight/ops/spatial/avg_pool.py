@@ -102,7 +102,9 @@ def avg_pool_kernel(input, /, window, stride, padding, ceil_mode, count_include_
     return in_suggested_format(_divide(sums, divisor, d).astype(d, copy=False))
 
 
-@primitive(name="avg_pool.backward", public=False, node="AvgPool2DBackwardBackward0")
+@primitive(
+    name="avg_pool.backward", public=False, follows=(1,), follows_volumes=False, node="AvgPool2DBackwardBackward0"
+)
 def avg_pool_backward(g, input, /, window, stride, padding, ceil_mode, count_include_pad, divisor_override):
     """Each element of g spread over its window, divided as the mean is; of the input only the shape counts."""
     n, d, shape = len(window), g.dtype, input.shape

@@ -18,6 +18,7 @@ from ...core.device.backend import on_device_of
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.scalars import check_flag
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ...core.warn import warn
@@ -294,6 +295,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
             raise argument_type("grid_sample", name, i + 1, t)
     if align_corners is None:
         warn(_CORNERS)
+    else:
+        check_flag("grid_sampler", "align_corners", align_corners, 5)
     sampler = _grid_sampler_3d if input._array.ndim == 5 else _grid_sampler_2d
     return sampler(input, grid, mode, padding_mode, bool(align_corners))
 
@@ -371,6 +374,7 @@ def affine_grid(theta, size, align_corners=None):
     if align_corners is None:
         warn(_CORNERS)
         align_corners = False
+    check_flag("affine_grid_generator", "align_corners", align_corners, 3)
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     size = tuple(size)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.scalars import check_flag
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.building_blocks import F32
@@ -383,6 +384,8 @@ def interpolate(
         raise argument_type("interpolate", "input", 1, input)
     shape = input._array.shape
     rank = len(shape)
+    if align_corners is not None:
+        check_flag("interpolate", "align_corners", align_corners, 5)
     if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
         _check_modes(rank, mode, align_corners, False)
     size, scales = _sizes_and_scales(shape, size, scale_factor)

@@ -200,7 +200,7 @@ def max_pool_kernel(input, /, window, stride, padding, dilation, ceil_mode):
 _kept = zero_where.record.reference  # np.where costs 8 ns an element here, that 0.5
 
 
-@primitive(name="max_pool.backward", public=False, node="MaxPool2DWithIndicesBackwardBackward0")
+@primitive(name="max_pool.backward", public=False, follows=(1,), node="MaxPool2DWithIndicesBackwardBackward0")
 def max_pool_backward(g, input, place, /, window, stride, padding, dilation, ceil_mode):
     """Each element of g added where its window has its maximum; of the input only the shape counts.
 
@@ -258,8 +258,7 @@ def _(g, input, place, window, stride, padding, dilation, ceil_mode):
 
 
 def _max_pool_operator(name, node):
-    follows = (0,) if name.endswith("2d") else ()
-    operator = primitive(name=name, public=False, outputs=1, follows=follows, node=node)(max_pool_kernel)
+    operator = primitive(name=name, public=False, outputs=1, follows=(0,), node=node)(max_pool_kernel)
 
     @operator.vjp
     def _(g, out1, input, window, stride, padding, dilation, ceil_mode):

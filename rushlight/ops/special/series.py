@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.casting import cast_like
 from ..pointwise.building_blocks import F64
 
 
@@ -13,6 +14,8 @@ def in_double(kernel):
 
     def run(a, *rest):
         d = a.dtype
+        if type(a) is np.ndarray and a.ndim > 1 and 0 in a.strides:
+            a = cast_like(a, d)  # repeated elements have no order in memory that results could follow
         if d is F64:
             return kernel(a, *rest)
         rest = [b.astype(F64) if isinstance(b, np.ndarray) else b for b in rest]
