@@ -24,6 +24,7 @@ OPEN = {
     "compile/jit/step.settings": "the settings of torch._dynamo.config",
     "core/tensor/tensor.Tensor": "operators are methods, and each family of operators adds its own",
     "sparse/coo.SparseTensor": "likewise, in-place methods of sparse tensors",
+    "distributed/process_group.ProcessGroup": "collectives, which take groups, are methods of groups too",
 }
 
 
