@@ -18,7 +18,8 @@ from ..lower.eager.strided import Rows, divided
 
 __all__ = ["Layout", "layout_of"]
 
-_LEAST_ROW = 32  # elements: the places of a row, and a call, take as long
+_LEAST_ROW = 12  # elements: copies of shorter rows, and vectors full of them, take less time than their places
+_LEAST_BROADCAST = 128  # the same where a program of one shape can take the place, without any places to find
 _KEPT = 2048
 
 _Key = tuple[Any, ...]
@@ -59,7 +60,8 @@ class Layout:
         moved = [[s[dim] for dim in order] for s in strides]
         self._copied = [False] * len(arrays)
         dims = self._joined(moved, itemsizes, is_written)
-        is_short = dims[-1][0] < _LEAST_ROW and all(a.shape == shape for a in arrays)
+        is_alike = all(a.shape == shape for a in arrays)
+        is_short = dims[-1][0] < _LEAST_ROW and is_alike
         for i, (step, itemsize) in enumerate(zip(dims[-1][1], itemsizes, strict=False)):
             own = (1,) * (len(shape) - arrays[i].ndim) + arrays[i].shape
             compact = _row_major([own[dim] for dim in order], itemsize)
@@ -70,7 +72,9 @@ class Layout:
             dims = [] if is_written and self._copied[0] else self._joined(moved, itemsizes, is_written)
         self.rows: Rows | None = None
         self.repeated: tuple[bool, ...] = ()
-        if not self.size or not dims or dims[-1][0] < _LEAST_ROW:
+        is_of_one_shape = all(a.flags.c_contiguous for a in arrays) and any(a.size == self.size for a in arrays)
+        least = _LEAST_BROADCAST if is_of_one_shape and not is_alike and not is_written else _LEAST_ROW
+        if not self.size or not dims or dims[-1][0] < least:
             return
         inner = dims[-1][1][: len(arrays)]
         self.repeated = tuple([not step for step in inner])

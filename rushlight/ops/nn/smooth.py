@@ -15,6 +15,7 @@ from ..pointwise.building_blocks import (
     ONE32,
     ONE64,
     SOME,
+    dense,
     in_order_of,
     in_single,
     pieced,
@@ -273,7 +274,7 @@ def softplus(input, beta=1.0, threshold=20.0, *, out=None):
 )
 def _log_sigmoid(input, /):
     floats_only(input, "log_sigmoid_cpu")
-    return np.asarray(_log_sigmoid_of(input), order="C")
+    return dense(_log_sigmoid_of(input))
 
 
 @widened
