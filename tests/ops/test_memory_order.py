@@ -261,3 +261,15 @@ def test_elements_placed_by_indices_are_in_rows(f):
     x, y = rushlight.rand(4, 3).t(), rushlight.rand(3, 4)
     r = f(x, y)
     assert r.stride() == (4, 1) and rushlight.equal(r, f(x.contiguous(), y))
+
+
+@pytest.mark.parametrize("n", [3, 60, 9000])
+def test_the_gradient_of_relu_has_the_order_of_its_result(n):
+    """torch 2.13: whatever the order of the gradient that comes in; that of sigmoid has the gradient's."""
+    g = rushlight.randn(4, 5, n).permute(1, 2, 0)
+    plain = rushlight.randn(5, n, 4, requires_grad=True)
+    moved = rushlight.randn(n, 4, 5).permute(2, 0, 1).requires_grad_()
+    for _ in range(3):
+        for x, stride in ((plain, (4 * n, 4, 1)), (moved, (1, 20, 5))):
+            assert rushlight.autograd.grad(x.relu(), x, g)[0].stride() == stride
+            assert rushlight.autograd.grad(x.sigmoid(), x, g)[0].stride() == (n, 1, 5 * n)

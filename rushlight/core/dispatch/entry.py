@@ -430,6 +430,10 @@ def call(input{out}):
         return slow_call(record, (input,), (), error)
 {tail}
 """
+_ORDERED = """\
+        if not a.flags.c_contiguous and r.ndim > 1:
+            r = ordered(r, a, b)
+"""
 _FLOATS_ONLY = """\
         if a.dtype is not F32 and a.dtype is not F64:
             return slow_call(record, (input,), (), None)
@@ -466,9 +470,7 @@ def call(input, other{out}):
         r = state.run({kernel}, a, b)
         if r.size >= least and a.size < least:
             widened()
-        if not a.flags.c_contiguous and r.ndim > 1:
-            r = ordered(r, a, b)
-        e0 = input._edge
+{order}        e0 = input._edge
     except Exception as error:
         return {slow}(record, (input, other), (), error)
 {tail}
@@ -511,6 +513,7 @@ def _pointwise_text(record: Op, form: str) -> tuple[str, Saved]:
         "tail": _tail(record, saved, tensors, edges),
         "type_check": _pointwise_check(record, unary),
         "integers": "" if record.promote == "float" else " and (d is not I64 or kind is float)",
+        "order": "" if record.laid_as else _ORDERED,
         "slow": "slow_operator" if form == "operator" else "slow_call",
         "kernel": _chosen_kernel(record, "b" if form == "reflected" else "a"),
     }

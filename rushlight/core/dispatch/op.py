@@ -196,7 +196,7 @@ class Op:
     def ordered_as_on_the_cpu(self, kernel: Callable) -> Callable:
         """A kernel of the operator, whose results have the memory order that entry points give to those of the CPU."""
         kernel = follow_channels(kernel, self.follows, self.follows_most) if self.follows else kernel
-        return _in_first_order(kernel) if self.kind == "binary" else kernel
+        return _in_first_order(kernel) if self.kind == "binary" and self.laid_as is None else kernel
 
     def vjp(self, rule: Any) -> Any:
         """Decorator: the gradient rule. `@op.vjp` for a single or joint rule, `@op.vjp("weight")` for one input's."""
