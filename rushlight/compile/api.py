@@ -12,6 +12,7 @@ from ..core.dispatch.extension_points import namespace
 from ..core.dispatch.mode import emit_event, thread
 from .backends import OWN, list_backends
 from .capture.recorder import Listener
+from .errors import InvalidBackend
 from .explanation import explain
 from .jit.region import region
 from .jit.step import CompiledStep
@@ -71,7 +72,7 @@ def check_options(
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if not (backend is None or callable(backend) or backend in list_backends(None)):
-        raise RuntimeError(f"Invalid backend: {backend!r}; the backends are {list_backends(None)}")
+        raise InvalidBackend(backend, list_backends(None))
     if options and (backend is None or backend in OWN):
         warnings.warn(
             f"compile(options=...): Rushlight has no option {', '.join(options)}; it has no effect", stacklevel=3

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .errors import InvalidBackend
+
 __all__ = ["OWN", "list_backends", "lookup_backend", "register_backend"]
 
 OWN = ("aot_eager", "eager", "inductor", "rushlight")
@@ -42,7 +44,7 @@ def lookup_backend(compiler_fn: Any) -> Callable:
     """The backend of a name, or the function itself.
 
     Raises:
-        RuntimeError: there is no such name, as in `lookup_backend("nonsense")`.
+        InvalidBackend: there is no such name, as in `lookup_backend("nonsense")`.
     """
     if not isinstance(compiler_fn, str):
         return compiler_fn
@@ -50,7 +52,7 @@ def lookup_backend(compiler_fn: Any) -> Callable:
         return _added[compiler_fn][0]
     if compiler_fn in OWN:
         return eager
-    raise RuntimeError(f"Invalid backend: {compiler_fn!r}, see `torch._dynamo.list_backends()` for available backends.")
+    raise InvalidBackend(compiler_fn, list_backends(None))
 
 
 def eager(gm: Any, example_inputs: list, **options: Any) -> Callable:

@@ -314,3 +314,20 @@ def test_options_go_to_the_backend():
         return gm.forward
 
     assert torch.compile(lambda x: x * 2, backend=backend, options={"level": 3})(torch.ones(1)) == 2
+
+
+def test_errors_are_those_that_programs_for_torch_catch():
+    exc = torch._dynamo.exc
+
+    def broken(gm, example_inputs):
+        raise ValueError("no code for this")
+
+    with pytest.raises(exc.BackendCompilerFailed, match=r"backend='broken' raised:\nValueError: no code for this") as e:
+        torch.compile(lambda a: a + 1, backend=broken)(torch.ones(2))
+    assert isinstance(e.value.inner_exception, ValueError)
+    with pytest.raises(exc.InvalidBackend, match="'nonsense'"):
+        torch.compile(lambda a: a + 1, backend="nonsense")
+    with pytest.raises(exc.Unsupported, match="the graph breaks at"):
+        torch.compile(lambda a: a.sum().item(), backend=lambda gm, _: gm, fullgraph=True)(torch.ones(2))
+    assert issubclass(exc.Unsupported, exc.TorchDynamoException)
+    assert issubclass(exc.TorchDynamoException, RuntimeError)

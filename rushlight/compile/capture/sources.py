@@ -8,10 +8,11 @@ import numpy as np
 
 from ...core.tensor.storage import address_of
 from ...core.tensor.tensor import Tensor
+from ..errors import TorchDynamoException
 from ..ir.graph import Value
 
 
-class CaptureError(RuntimeError):
+class CaptureError(TorchDynamoException):
     """A function does something that a captured program cannot repeat; the message names the line and a way out."""
 
 

@@ -14,7 +14,7 @@ from ...compile.hints import (
 from ...compile.stance import set_stance
 from ...core.dispatch.mode import emit_event
 from ...nn.modules.compiled import OptimizedModule
-from . import backends, config, testing
+from . import backends, config, exc, testing
 from .backends.registry import list_backends, lookup_backend, register_backend
 from .eval_frame import optimize
 
@@ -25,6 +25,7 @@ __all__ = [
     "backends",
     "config",
     "disable",
+    "exc",
     "explain",
     "graph_break",
     "is_compiling",

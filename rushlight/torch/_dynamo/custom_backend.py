@@ -13,6 +13,7 @@ from functools import update_wrapper
 from typing import Any
 
 from ...compile.capture.recorder import Listener
+from ...compile.errors import BackendCompilerFailed
 from ...compile.jit.step import CompiledStep, settings
 from ...core.dispatch import torch_function
 from ...core.dispatch.mode import thread
@@ -73,7 +74,10 @@ class CompiledByBackend(CompiledStep):
             self.count += 1
             _make_inputs(recorded.graph, made.varying)
             module = GraphModule(Module(), recorded.graph)
-            program = made.programs[key] = self.backend(module, [*values, *free])
+            try:
+                program = made.programs[key] = self.backend(module, [*values, *free])
+            except Exception as error:
+                raise BackendCompilerFailed(self.backend, error) from error
             if not callable(program):
                 raise TypeError(f"the backend returned {type(program).__name__}, which is not callable")
         return program(*values, *free)

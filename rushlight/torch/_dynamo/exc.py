@@ -1,0 +1,8 @@
+"""`torch._dynamo.exc`: the errors of `torch.compile` that programs catch. `Unsupported` is what cannot be captured."""
+
+from ...compile.capture.sources import CaptureError
+from ...compile.errors import BackendCompilerFailed, InvalidBackend, TorchDynamoException
+
+__all__ = ["BackendCompilerFailed", "InvalidBackend", "TorchDynamoException", "Unsupported"]
+
+Unsupported = CaptureError
