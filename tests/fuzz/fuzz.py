@@ -399,7 +399,8 @@ class StoreProtocol(Parser):
 def _store_alone():
     """A store's server without its threads and its port."""
     server = object.__new__(store_server.StoreServer)
-    server._table, server.key, server.who = {"secret": b"kept"}, b"key", handshake.introduction()
+    server._table, server.key, server.who = store_server.Table(), b"key", handshake.introduction()
+    server._table["secret"] = b"kept"
     server._newcomers, server.port, server._closed = threading.BoundedSemaphore(1), 0, False
     server._newcomers.acquire()
     server._lost, server._waiting, server._next_end, server._admitted = {}, {}, math.inf, []
