@@ -66,6 +66,7 @@ class Mesh:
 
     def __init__(self, store: Store, rank: int, size: int, timeout: timedelta):
         self.rank, self.size = rank, size
+        # Entered by itself: a Condition is entered by Python code, where a Ctrl-C that comes in between leaves it locked.
         self._lock = threading.RLock()
         self._arrived = threading.Condition(self._lock)
         self._inbox = Inbox()
@@ -109,7 +110,7 @@ class Mesh:
             reason = str(error) or type(error).__name__
         if peer not in self._gone:
             self.bury(peer, reason)
-        with self._arrived:
+        with self._lock:
             self._silent.add(peer)
             if self._closed:  # both sides have hung up
                 connection.close()
@@ -130,7 +131,7 @@ class Mesh:
             raise DistNetworkError(f"process {peer} sent a message of an unknown kind, {kind}")
         request = room = None
         if kind == Kind.DATA:
-            with self._arrived:
+            with self._lock:
                 request = self._inbox.claim(peer, key)
             room = request.room(note, size) if request else None
         message = _received(connection, size, room)
@@ -140,7 +141,7 @@ class Mesh:
             except (ValueError, TypeError, RecursionError) as error:
                 raise DistNetworkError(f"process {peer} sent a broken message of kind {kind}") from error
             return
-        with self._arrived:
+        with self._lock:
             try:
                 problem = self._ledger.theirs(peer, key, note)
             except ValueError as error:
@@ -155,7 +156,7 @@ class Mesh:
     def _hear(self, peer: int, kind: int, key: bytes, text: str) -> None:
         """A message about calls that have failed, or about processes."""
         if kind == Kind.FAILURE:
-            with self._arrived:
+            with self._lock:
                 news = self._ledger.failure(key) is None
                 self._ledger.fail(key, text)
                 self._arrived.notify_all()
@@ -181,7 +182,7 @@ class Mesh:
         elif kind == Kind.QUESTION:
             self._tell(lambda: self._send_text(peer, Kind.ANSWER, self._what_it_does()))
         else:
-            with self._arrived:
+            with self._lock:
                 self._answers[peer] = text
                 self._arrived.notify_all()
 
@@ -207,7 +208,7 @@ class Mesh:
         for connection in self._peers.values():
             with suppress(OSError):  # the peer was first
                 connection.shutdown(socket.SHUT_WR)
-        with self._arrived:
+        with self._lock:
             for peer in self._silent:  # its thread has ended
                 self._peers[peer].close()
 
@@ -220,7 +221,7 @@ class Mesh:
     def bury(self, peer: int, reason: str) -> None:
         """Note that a process has died, let those who wait for it raise, and tell all others."""
         text = json.dumps([peer, reason[:REASON]])
-        with self._arrived:
+        with self._lock:
             if not self._note_gone(peer, reason, True):
                 return
             if self._is_hub():
@@ -247,14 +248,14 @@ class Mesh:
         """As the hub, tell all others who is gone: those of a short time together, since at its end a whole job goes."""
         if not self._is_hub():
             return
-        with self._arrived:
+        with self._lock:
             self._news += news
             if len(self._news) == len(news):
                 self._tell(self._tell_news)
 
     def _tell_news(self) -> None:
         time.sleep(_NEWS_S)
-        with self._arrived:
+        with self._lock:
             news, self._news = self._news, []
         self._tell_all(Kind.NEWS, json.dumps(news))
 
@@ -270,7 +271,7 @@ class Mesh:
 
     def _note_gone(self, peer: int, reason: str, failed: bool) -> bool:
         """Whether that is news."""
-        with self._arrived:
+        with self._lock:
             if peer in self._gone:
                 return False
             self._gone[peer] = reason
@@ -324,11 +325,11 @@ class Mesh:
     def last_calls(self) -> str:
         """What each process does, in words, for the error of a call that has not ended in time."""
         others = [peer for peer in self._peers if peer not in self._gone]
-        with self._arrived:
+        with self._lock:
             self._answers.clear()
         for peer in others:
             self._tell(lambda peer=peer: self._send_text(peer, Kind.QUESTION, ""))
-        with self._arrived:
+        with self._lock:
             self._arrived.wait_for(lambda: set(others) <= self._answers.keys(), _ANSWER_S)
             said = {peer: self._answers.get(peer, "gives no answer") for peer in others}
         said[self.rank] = self._what_it_does()
@@ -354,7 +355,7 @@ class Mesh:
     def begin(self, key: bytes, call: bytes) -> None:
         """Say which call this process makes under a key. Raises DistBackendError where another one makes another."""
         self._last = (key, call, time.monotonic())
-        with self._lock:  # as `_arrived`, in half the time
+        with self._lock:
             problem = self._ledger.ours(key, call)
             failure = self._ledger.failure(key)
         if problem:
@@ -364,7 +365,7 @@ class Mesh:
 
     def fail(self, key: bytes, text: str) -> None:
         """Let every call of the key's group raise, here and in all processes."""
-        with self._arrived:
+        with self._lock:
             self._ledger.fail(key, text)
             self._arrived.notify_all()
         self._alert()
@@ -377,7 +378,7 @@ class Mesh:
 
     def trouble(self, key: bytes, peers: Collection[int]) -> str | None:
         """Why a call that needs these peers cannot end: its group has failed, or one of them is gone; or None."""
-        with self._arrived:
+        with self._lock:
             failure = self._ledger.failure(key) or next((self._obituary(p) for p in self._gone if p in peers), None)
             if not failure and self.is_star and HUB in self._dead:
                 failure = self._obituary(HUB)
@@ -387,7 +388,7 @@ class Mesh:
 
     def failure(self, key: bytes) -> str | None:
         """Why calls of the key's group raise, or None."""
-        with self._arrived:
+        with self._lock:
             return self._ledger.failure(key)
 
     def _tell_failure(self, key: bytes, text: str) -> None:
@@ -427,7 +428,7 @@ class Mesh:
         """Send the bytes of a contiguous array. Raises DistBackendError when the peer is gone."""
         raw = array.reshape(-1).view(np.uint8)
         if peer == self.rank:
-            with self._arrived:
+            with self._lock:
                 self._inbox.deliver(peer, key, note, raw.copy())
                 self._arrived.notify_all()
             return
@@ -444,7 +445,7 @@ class Mesh:
         except BlockingIOError as error:
             raise DistBackendError(f"Timed out sending {raw.size} bytes to {self.name(peer)}") from error
         except OSError as error:
-            with self._arrived:  # the thread that reads may hear more of it
+            with self._lock:  # the thread that reads may hear more of it
                 self._arrived.wait_for(lambda: link in self._gone, _GRACE_S)
             raise DistBackendError(self.failure(key) or self.trouble(key, (link,)) or self._obituary(link)) from error
 
@@ -462,13 +463,13 @@ class Mesh:
         try:
             return self.wait(request, timeout, members, asks)
         except BaseException:
-            with self._arrived:
+            with self._lock:
                 self._inbox.withdraw(request)
             raise
 
     def post(self, request: Request) -> Request:
         """Ask for a message, to be waited for by `wait`."""
-        with self._arrived:
+        with self._lock:
             self._inbox.post(request)
         return request
 
@@ -481,7 +482,7 @@ class Mesh:
         def ready() -> bool:
             return bool(request.message) or self._nobody_left(peer) or self._ledger.failure(key) is not None
 
-        with self._arrived:
+        with self._lock:
             self._arrived.wait_for(lambda: ready() or not self._dead.isdisjoint(members), limit)
             if not ready() and not self._dead.isdisjoint(members):
                 self._arrived.wait_for(ready, min(limit, _GRACE_S))

@@ -1,5 +1,6 @@
 """MPI alone waits for ever for a process that is gone, or that makes another call. Here the others raise, and go."""
 
+import faulthandler
 import mmap
 import os
 import signal
@@ -21,6 +22,7 @@ pytest.importorskip("mpi4py")
 
 
 def act(rank, size, folder, way):
+    faulthandler.dump_traceback_later(50)  # where it hangs
     dist.init_process_group("mpi", f"file://{folder}/meet", world_size=size, rank=rank)
     assert dist.group.WORLD.wire is not None and not any(map(os.path.exists, start._own_names()))
     gather_by_files(rank, size, folder)  # nobody may be dead before all have begun
@@ -40,6 +42,7 @@ def act(rank, size, folder, way):
     with open(f"{folder}/{rank}", "w") as file:
         file.write(said)
     dist.destroy_process_group()
+    faulthandler.cancel_dump_traceback_later()
 
 
 def killed(rank, n=1_000_000):
