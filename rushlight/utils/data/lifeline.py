@@ -1,6 +1,7 @@
 """A worker's ties to the process that loads from it: it must not outlive it, and shares its interrupts."""
 
 import os
+import sys
 from contextlib import contextmanager
 
 from rushlight.core.foreign import loaded_functions
@@ -20,6 +21,20 @@ def die_with_parent(parent: int, tied_to_thread: bool) -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if not is_alive(parent):  # it died before the kernel knew
         os._exit(1)
+
+
+def start_servers(context) -> None:
+    """Start what Python starts with the first process of a context, before interrupts are held back: it would inherit that,
+    and so would each process of the program that a fork server forks later. The tracker's start lets interrupts through.
+    """
+    method = context.get_start_method()
+    if method == "fork" or sys.platform == "win32":
+        return
+    from multiprocessing import forkserver, resource_tracker
+
+    resource_tracker.ensure_running()
+    if method == "forkserver":
+        forkserver.ensure_running()
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from rushlight.utils.data.fetch import shorten
-from rushlight.utils.data.lifeline import interrupts_held, watch_process
+from rushlight.utils.data.lifeline import interrupts_held, start_servers, watch_process
 from rushlight.utils.data.native_threads import one_native_thread
 from rushlight.utils.data.transport import Channel, channel_over, open_channel_pair, require_transport
 from rushlight.utils.data.worker import Job, run_worker
@@ -52,6 +52,7 @@ class WorkerPool:
 
         np.random  # noqa: B018  loaded here, once, and not in every forked worker
         tied_to_thread = threading.current_thread() is threading.main_thread()
+        start_servers(context)
         with one_native_thread():
             for worker in range(job.num_workers):
                 self._start(context, job, worker, tied_to_thread)

@@ -2,6 +2,8 @@
 
 import operator
 import signal
+import subprocess
+import sys
 import threading
 from _thread import interrupt_main
 from collections import deque
@@ -126,3 +128,30 @@ def test_an_interrupt_in_the_close_at_the_end_of_an_epoch(monkeypatch):
     assert not made._ended
     del iterator
     assert made._ended and not any(worker.is_alive() for worker in workers)
+
+
+_IN_OTHERS = """
+import multiprocessing, signal
+from multiprocessing import resource_tracker
+from rushlight.utils.data import DataLoader
+
+def is_blocked(connection):
+    connection.send(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+
+if __name__ == "__main__":
+    resource_tracker.ensure_running()  # which lets interrupts through when it starts
+    loader = DataLoader(list(range(4)), num_workers=1, multiprocessing_context="forkserver")
+    assert [int(x) for x in loader] == [0, 1, 2, 3]
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("forkserver").Process(target=is_blocked, args=(there,))
+    process.start()
+    print(here.recv())
+    process.join()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="fork servers")
+def test_other_processes_of_a_fork_server_that_a_loader_started_get_interrupts(tmp_path):
+    (tmp_path / "program.py").write_text(_IN_OTHERS)
+    ran = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert ran.stdout == "False\n", ran.stderr
