@@ -20,8 +20,17 @@ from .collectives import *  # noqa: F403
 from .debug_level import *  # noqa: F403
 from .device_mesh import DeviceMesh, init_device_mesh
 from .errors import *  # noqa: F403
-from .group_methods import options
-from .group_methods.options import *  # noqa: F403
+from .group_methods.options import (
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    AllToAllOptions,
+    BarrierOptions,
+    BroadcastOptions,
+    GatherOptions,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+)
 from .objects import *  # noqa: F403
 from .process_group import ProcessGroup
 from .reduce_op import RedOpType, ReduceOp, supports_complex
@@ -37,9 +46,15 @@ reduce_op = ReduceOp
 ProcessGroupGloo = ProcessGroup
 
 __all__ = [
+    "AllToAllOptions",
+    "AllreduceCoalescedOptions",
+    "AllreduceOptions",
+    "BarrierOptions",
+    "BroadcastOptions",
     "DeviceMesh",
     "FileStore",
     "Future",
+    "GatherOptions",
     "GradBucket",
     "HashStore",
     "PrefixStore",
@@ -47,6 +62,9 @@ __all__ = [
     "ProcessGroupGloo",
     "RedOpType",
     "ReduceOp",
+    "ReduceOptions",
+    "ReduceScatterOptions",
+    "ScatterOptions",
     "Store",
     "TCPStore",
     "Work",
@@ -62,7 +80,6 @@ __all__ += collectives.__all__
 __all__ += debug_level.__all__
 __all__ += errors.__all__
 __all__ += objects.__all__
-__all__ += options.__all__
 __all__ += world.__all__
 
 

@@ -7,7 +7,6 @@ from ..core.device import device
 from . import *  # noqa: F403
 from .coalescing import _coalescing_manager
 from .collectives import _all_gather_base, _reduce_scatter_base
-from .group_methods.options import *  # noqa: F403
 from .group_methods.options import AllgatherOptions
 from .process_group import ProcessGroup
 from .reduce_op import make_premultiplied_sum as _make_nccl_premul_sum
