@@ -99,7 +99,10 @@ def avg_pool_kernel(input, /, window, stride, padding, ceil_mode, count_include_
     x = pad_for_windows(x, outs, window, stride, padding, ones, 0)
     sums = _window_sums(x, outs, window, stride)
     divisor = _divisor(sizes, outs, window, stride, padding, count_include_pad, divisor_override)
-    return in_suggested_format(_divide(sums, divisor, d).astype(d, copy=False))
+    means = _divide(sums, divisor, d).astype(d, copy=False)
+    return (
+        in_suggested_format(means) if n < 3 else np.ascontiguousarray(means)
+    )  # torch's of volumes are never channels-last
 
 
 @primitive(
