@@ -5,12 +5,13 @@ Generated code and primitives are called by their addresses, so whoever holds an
 the address is still called. `made_once` makes one.
 
 All that is made once shares one lock, `making`, as making one thing asks for others. A fork waits until no thread
-holds it, nor a lock of a library (`held_by_forks`), and until no other thread is importing: the child then finds the
-compiler in no intermediate state, and no half module whose lock would never be released.
+holds it, nor a lock of a library (`held_by_forks`), and until no other thread is importing, and lets none begin: the child then
+finds the compiler in no intermediate state, and no half module whose lock would never be released.
 """
 
 from __future__ import annotations
 
+import _imp
 import os
 import sys
 import time
@@ -84,12 +85,17 @@ _PACKAGES = frozenset({"rushlight", "torch", "torchvision", "numpy", "llvmlite",
 
 
 def _before() -> None:
-    """Take all locks while no thread imports; an import may be waiting for `making`, so that is not held meanwhile."""
+    """Take all locks while no thread imports; an import may be waiting for `making`, so that is not held meanwhile.
+
+    The last one is the interpreter's own lock of imports, which a thread takes for a moment when it begins one. Without it
+    another thread could begin between the look and the fork, as other functions run before the fork, too.
+    """
     deadline = time.monotonic() + _LONGEST_IMPORT_S
     while True:
         making.acquire()
         for other in _of_libraries:
             other.acquire()
+        _imp.acquire_lock()
         if not _others_import() or time.monotonic() > deadline:
             return
         _release()
@@ -113,6 +119,7 @@ def _owner(module_lock: Any) -> int | None:
 
 
 def _release() -> None:
+    _imp.release_lock()
     for other in reversed(_of_libraries):
         other.release()
     making.release()

@@ -117,6 +117,23 @@ def test_a_fork_waits_for_what_another_thread_imports(tmp_path, monkeypatch):
     assert code == 0 and not locks._others_import()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_no_thread_begins_an_import_after_the_look(tmp_path, monkeypatch):
+    """What else runs before a fork gives other threads time."""
+    (tmp_path / "imported_late.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    worker = threading.Thread(target=lambda: importlib.import_module("imported_late"))
+    locks._before()
+    try:
+        worker.start()
+        worker.join(0.2)
+        begun = "imported_late" in sys.modules or not worker.is_alive()
+    finally:
+        locks._release()
+    worker.join(60)
+    assert not begun and "imported_late" in sys.modules
+
+
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_child_finds_numpys_lock_around_a_generator_open():
     generator = torch.Generator().manual_seed(1)
