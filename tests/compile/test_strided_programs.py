@@ -179,3 +179,21 @@ def test_dimensions_in_a_list():
     for _ in range(12):  # until a program would take over
         for f in (torch.sum, torch.mean, torch.amax, torch.var, torch.logsumexp):
             assert torch.allclose(f(x, [1, 2]), f(x.contiguous(), (1, 2)), rtol=1e-4)
+
+
+def test_entry_points_look_at_both_operands_until_the_kernel_changes(monkeypatch):
+    record = RECORDS["hypot"]
+    scope, kernel = record.complete_scope(), record.kernel
+    monkeypatch.setattr(record, "wide", 0)
+    monkeypatch.setitem(scope, "kernel", kernel)
+    x, y = torch.randn(2, 1), torch.randn(70_000)
+    for _ in range(9):
+        torch.hypot(x, y)
+    assert scope["kernel"] is not kernel
+    np.testing.assert_allclose(torch.hypot(x, y).numpy(), np.hypot(x.numpy(), y.numpy()), 1e-6)
+    assert torch.hypot(x, y[:3]).shape == (2, 3)
+    record.replace(kernel)
+    assert scope["kernel"] is kernel
+    for _ in range(9):
+        torch.hypot(x, y)
+    assert scope["kernel"] is not kernel

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core.tensor.casting import broadcast_strides, copy_in_rows, innermost_first
+from ..ir.graph import row_major
 from ..lower.eager.strided import Rows, divided
 
 __all__ = ["Layout", "layout_of"]
@@ -64,7 +65,7 @@ class Layout:
         is_short = dims[-1][0] < _LEAST_ROW and is_alike
         for i, (step, itemsize) in enumerate(zip(dims[-1][1], itemsizes, strict=False)):
             own = (1,) * (len(shape) - arrays[i].ndim) + arrays[i].shape
-            compact = _row_major([own[dim] for dim in order], itemsize)
+            compact = [step * itemsize for step in row_major(tuple([own[dim] for dim in order]))]
             if step not in (0, itemsize) or (is_short and moved[i] != compact):
                 self._copied[i] = True
                 moved[i] = [c if own[dim] == n else 0 for c, dim, n in zip(compact, order, self.shape, strict=True)]
@@ -86,7 +87,7 @@ class Layout:
         self, moved: Sequence[Sequence[int]], itemsizes: Sequence[int], is_written: bool
     ) -> list[tuple[int, tuple[int, ...]]]:
         """The dimensions in order, joined; the steps of the arrays in bytes, then those of the result in its elements."""
-        result = [s // itemsizes[0] for s in moved[0]] if is_written else _row_major(self.shape, 1)
+        result = [s // itemsizes[0] for s in moved[0]] if is_written else row_major(self.shape)
         steps = [*moved, result]
         joined: list[tuple[int, tuple[int, ...]]] = []
         for dim, n in enumerate(self.shape):
@@ -123,14 +124,6 @@ class Layout:
     def restored(self, result: np.ndarray) -> np.ndarray:
         """A result in memory's order, in the order of its dimensions."""
         return result if self._back is None else result.transpose(self._back)
-
-
-def _row_major(shape: Sequence[int], step: int) -> list[int]:
-    strides = []
-    for n in reversed(shape):
-        strides.append(step)
-        step *= n
-    return strides[::-1]
 
 
 _layouts: dict[_Key, Layout | None] = {}

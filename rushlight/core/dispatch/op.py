@@ -149,12 +149,8 @@ class Op:
         self.doc = doc or kernel.__doc__
         if doc and promote:
             self.doc = docs.of_row(name, kind, promote, out, doc)
-        self.promote = promote
-        self.view = view
-        self.rest = rest
-        self.outputs = outputs
-        self.extras = extras
-        self.returns = returns
+        self.promote, self.view, self.rest = promote, view, rest
+        self.outputs, self.extras, self.returns = outputs, extras, returns
         self.differentiable = differentiable
         self.inplace = inplace
         self.out = out
@@ -220,6 +216,7 @@ class Op:
     def replace(self, kernel: Callable) -> None:
         """Use exactly this kernel on the CPU, which gives results in the declared memory order."""
         self.kernel = self.scope["kernel"] = kernel
+        self.wide = 0
 
     def override_large(self, run: Callable) -> None:
         """Run the CPU's kernel by `run` where the first array has `jit_min_elements` and more; it may call `self.kernel`."""

@@ -67,7 +67,7 @@ def _of_shadow(name: str) -> Any:
     return told
 
 
-for _name in [
+_OF_SHADOW = [
     "shape",
     "size",
     "ndim",
@@ -88,7 +88,8 @@ for _name in [
     "is_signed",
     "is_contiguous",
     "storage_offset",
-]:
+]
+for _name in _OF_SHADOW:
     setattr(Deferred, _name, _of_shadow(_name))
 for _name in _SLOTS:
     setattr(Deferred, _name, _after_running(_name))
@@ -122,27 +123,11 @@ def become(deferred: list[Deferred], made: Sequence[Tensor]) -> None:
             view = view._view[0]
 
 
-_KNOWN = [
-    "shape",
-    "size",
-    "ndim",
-    "dim",
-    "ndimension",
-    "numel",
-    "nelement",
-    "dtype",
-    "device",
-    "stride",
-    "requires_grad",
-    "is_leaf",
-]
-
-
 @cache
 def _pending(kind: Any) -> type:
     """The class of a `kind` that the graph will write. It calls itself as `kind` does; its `.grad` is no part of it."""
     body: dict[str, Any] = {name: _after_running(name) for name in _SLOTS if name != "_grad"}
-    body |= {name: vars(Deferred)[name] for name in _KNOWN}
+    body |= {name: vars(Deferred)[name] for name in (*_OF_SHADOW, "requires_grad", "is_leaf")}
     body |= {"__module__": __name__, "__torch_function__": staticmethod(disabled_impl)}
     return type(kind)(kind.__name__, (kind,), body)
 
