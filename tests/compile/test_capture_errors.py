@@ -229,6 +229,47 @@ def test_too_many_programs():
             assert f(torch.ones(2), n).tolist() == [n, n]
 
 
+def test_more_shapes_than_programs(monkeypatch):
+    monkeypatch.setattr(steps, "REPAID", 3)
+    w = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.5)
+
+    @torch.compile
+    def step(x):
+        optimizer.zero_grad()
+        loss = ((x * w) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled, eager = [], []
+    inputs = [torch.full((n, 3), 1 / n) for n in range(1, 15)]
+    with pytest.warns(UserWarning, match=r"step was captured 8 times \(the limit\): calls with arguments of other shapes"):
+        for _ in range(20):
+            compiled += [step(x).item() for x in inputs]
+    assert sum(c.program is not None for c in step.captured) == len(inputs)
+    step, w = step.function, w.detach().fill_(1).requires_grad_()
+    optimizer = torch.optim.SGD([w], lr=0.5)
+    for _ in range(20):
+        eager += [step(x).item() for x in inputs]
+    assert compiled == pytest.approx(eager, rel=1e-5)
+
+
+def test_shapes_beyond_the_memory_that_programs_may_keep(monkeypatch):
+    monkeypatch.setattr(steps, "REPAID", 1)
+    monkeypatch.setattr(steps, "_KEPT_BYTES", -1)  # the interpreter keeps none
+
+    @torch.compile
+    def f(x):
+        return (x * 2).sum(0)
+
+    with pytest.warns(UserWarning, match="other shapes"):
+        for _ in range(6):
+            for n in range(1, 15):
+                assert f(torch.ones(n, 2)).tolist() == [2 * n, 2 * n]
+    assert sum(c.program is not None for c in f.captured) == 8
+
+
 def test_values_that_the_function_refers_to():
     scale, bias = 2.0, torch.zeros(2)
 

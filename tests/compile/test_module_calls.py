@@ -14,7 +14,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn
-from rushlight.compile.jit import backward, module_calls
+from rushlight.compile.jit import backward, module_calls, step
 from rushlight.core.dispatch.extension_points import module_caller, module_programs
 from rushlight.core.jit_switch import jit
 from rushlight.nn import functional as F
@@ -762,3 +762,39 @@ def test_a_module_that_writes_into_its_cache(made, gradients):
         with pytest.raises(IndexError):
             net(x, torch.tensor([99]))
     assert bool(made) == (not gradients)
+
+
+def test_shapes_that_come_in_turns_have_a_program_each(made, monkeypatch):
+    monkeypatch.setattr(module_calls, "REPAID", 4)
+    net = Network().eval()
+    inputs = [batch(n, seed=n)[0] for n in range(1, 13)]
+    with torch.no_grad():
+        with plain():
+            expected = [net(x) for x in inputs]
+        with noted():
+            for _ in range(30):
+                found = [net(x) for x in inputs]
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b)
+    assert len(made) == len(inputs)
+    calls = module_programs.value[id(net)]
+    before = calls.without
+    with torch.no_grad():
+        for x in inputs:
+            net(x)
+    assert calls.without == before  # all of them replay
+
+
+def test_a_shape_that_comes_no_more_holds_up_no_others(made, monkeypatch):
+    monkeypatch.setattr(step, "_PATIENCE", 20)
+    net = Network().eval()
+    inputs = [batch(n, seed=n)[0] for n in range(1, 5)]
+    with torch.no_grad(), noted():
+        for n in (1, 2):  # captured once, in the third call
+            for _ in range(3):
+                net(inputs[n - 1])
+        assert len(module_programs.value[id(net)]._waiting()) == 2
+        for _ in range(30):
+            for x in inputs[2:]:
+                net(x)
+    assert len(made) == 2

@@ -41,6 +41,10 @@ class CallGuards:
         self.leaves = [_describe(leaf) for leaf in leaves]
         self.modes = modes
 
+    def shapes(self) -> tuple:
+        """The shapes of the tensors among the arguments."""
+        return tuple([described[1] for described in self.leaves if described[0] is Tensor])
+
     def mismatch(self, leaves: list, template: Any, modes: tuple) -> str | None:
         """What is not as it was; None if everything is."""
         if modes != self.modes:
@@ -121,6 +125,16 @@ class Guards(CallGuards):
         if changed is None and self.must_not_overlap and self._overlaps(extents):
             return "which arguments share memory with tensors that the function writes"
         return changed or (self._values_changed(leaves) if self.values or self.contents else None)
+
+    def differs_in_shapes(self, leaves: list, template: Any, modes: tuple) -> bool:
+        """Whether a call would fit with arguments of other shapes; what the values of arguments decide is not looked at."""
+        if modes != self.modes or len(leaves) != len(self.leaves) or not same(template, self.template):
+            return False
+        fits = all(
+            _has_type(leaf, described) if described[0] is Tensor else _fits(leaf, described)
+            for leaf, described in zip(leaves, self.leaves, strict=True)
+        )
+        return fits and self.shapes() != shapes_of(leaves) and self._state_changed() is None
 
     def _values_changed(self, leaves: list) -> str | None:
         for i, copy in self.contents:
@@ -360,6 +374,19 @@ def _describe(leaf: Any) -> Any:
     if type(leaf) is np.ndarray:
         return np.ndarray, leaf.shape, leaf.strides, leaf.dtype
     return None, leaf
+
+
+def shapes_of(leaves: list) -> tuple:
+    """The shapes of the tensors among a call's arguments."""
+    return tuple([leaf._array.shape for leaf in leaves if isinstance(leaf, Tensor)])
+
+
+def _has_type(leaf: Any, described: tuple) -> bool:
+    """Whether a leaf is a tensor like the one that is described, of as many dimensions."""
+    if type(leaf) is not described[5]:
+        return False
+    a, shape = leaf._array, described[1]
+    return a.dtype is described[3] and len(a.shape) == len(shape) and (leaf._edge is not None) is described[4]
 
 
 def _fits(leaf: Any, described: tuple) -> bool:

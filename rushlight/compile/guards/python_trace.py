@@ -141,7 +141,14 @@ def _kind(i: dis.Instruction, last: str) -> str | None:
 
 def is_ours(code: CodeType) -> bool:
     """Whether code is of this package, or NumPy's, which reads and calls nothing but its own."""
-    return code.co_filename.startswith(own_code.FILES) or code.co_filename.startswith(_NUMPY)
+    file = code.co_filename
+    known = _OURS.get(file)
+    if known is None:
+        known = _OURS[file] = file.startswith(own_code.FILES) or file.startswith(_NUMPY)
+    return known
+
+
+_OURS: dict[str, bool] = {}  # by source file; asked for at each call and return while a call is captured
 
 
 @lru_cache(maxsize=4096)
@@ -194,6 +201,8 @@ class Trace:
 
     def _called(self, frame: FrameType, event: str, _: Any) -> Callable | None:
         code = frame.f_code
+        if _OURS.get(code.co_filename):
+            return None
         known = self._offsets.get(code)
         if not self._counts(frame, code, known is not None):
             return None
@@ -218,7 +227,7 @@ class Trace:
         return caller is None or not is_ours(caller.f_code)
 
     def _calling(self, frame: FrameType, event: str, function: Any) -> None:
-        if event != "c_call" or is_ours(frame.f_code):
+        if event != "c_call" or _OURS.get(frame.f_code.co_filename) or is_ours(frame.f_code):
             return
         if is_pure(function, frame.f_code):
             if getattr(function, "__module__", None) == "math" and self._listener.error is None:

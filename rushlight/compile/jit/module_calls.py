@@ -33,23 +33,21 @@ from ..capture.results import leaves_of
 from ..capture.sources import CaptureError, Fresh, Into
 from ..capture.structure import rebuild
 from ..guards.checks import PLAIN, Kind
-from ..guards.guards import modes
+from ..guards.guards import modes, shapes_of
 from ..guards.python_state import OURS
 from ..install import may_have_programs
 from ..ir.exchange import exchanges_of
 from ..ir.graph import Graph
 from ..runtime.undo import Final, generators_of
-from .step import CompiledStep, _Captured, _route
+from .step import MOST_SHAPES, REPAID, CompiledStep, _Captured, _route
 
 __all__ = ["ModuleCalls", "look_for_modules", "note"]
 
 _OWN = (*OURS, "rushlight")  # where our own classes are
 SHORTEST = 6  # operators of a call that may be worth a program
 FIRST = 2  # calls of one signature before it is captured; twice as many with each program that there is
-_PROGRAMS = 8  # of one module
-_ATTEMPTS = 4  # captures of one module besides the two that each program takes
+_ATTEMPTS = 4  # captures of one module besides those of programs, and of what waits for its second capture
 _FUNCTION_MODES = 5  # where these begin in `modes()`
-_SIGNATURES = 256  # that are counted
 _CALLS = 32  # of outermost modules that are looked at once a loop's backward is a program
 _MOST_SEEN = 1_000_000  # objects among which a program is searched for its own module: 1 s
 
@@ -70,7 +68,6 @@ class ModuleCalls(CompiledStep):
 
     def reset(self) -> None:
         super().reset()
-        self.seen: dict[Any, int] = {}  # signature -> calls
         self.attempts = 0
 
     @property
@@ -106,13 +103,15 @@ class ModuleCalls(CompiledStep):
         return self.function(*args, **kwargs)
 
     def _first_calls(self, args: tuple, kwargs: dict[str, Any], leaves: list, template: Any, now: tuple) -> Any:
-        candidate = next((c for c in self.captured if c.guards.mismatch(leaves, template, now) is None), None)
+        candidate = next((c for c in self._alike(leaves) if c.guards.mismatch(leaves, template, now) is None), None)
         if candidate is not None and candidate.program is not None:  # another thread has just made it
             return self._replay(candidate.program, leaves, args, kwargs)
         if candidate is None and not self._is_due(leaves, now):
             return self.function(*args, **kwargs)
+        if candidate is None and not self._may_wait(shapes_of(leaves)):
+            return self.function(*args, **kwargs)
         self.attempts += 1
-        if self.attempts > _ATTEMPTS + 2 * self._programs():
+        if self.attempts > _ATTEMPTS + 2 * self._programs() + len(self._waiting()):
             self._close("no two of its calls are alike")
             return self.function(*args, **kwargs)
         return self._capture(args, kwargs, leaves, template, now, candidate)
@@ -121,7 +120,7 @@ class ModuleCalls(CompiledStep):
         """Count a call without a program; whether it is worth capturing."""
         programs = self._programs()
         if (
-            programs >= _PROGRAMS
+            programs >= MOST_SHAPES
             or now[_FUNCTION_MODES:]
             or sys.getprofile() is not None
             or not all(map(_is_usual, leaves))
@@ -130,10 +129,7 @@ class ModuleCalls(CompiledStep):
         arrays = tuple((t._array.shape, t._array.dtype) for t in leaves if isinstance(t, Tensor))
         module = self.module()
         key = arrays, now[:2], module is not None and module.__dict__.get("training")
-        if len(self.seen) >= _SIGNATURES:
-            self.seen.clear()
-        seen = self.seen[key] = self.seen.get(key, 0) + 1
-        return seen > FIRST << programs
+        return self._times(key) > min(FIRST << programs, REPAID)
 
     def _programs(self) -> int:
         return sum(c.program is not None for c in self.captured)

@@ -17,7 +17,7 @@ from ...core.dispatch.extension_points import profiled_block, training_observer
 from ...core.dispatch.mode import thread
 from ...core.jit_switch import jit
 from ...core.locks import lock
-from ...core.tensor.placeholder import Placeholder
+from ...core.tensor.placeholder import NoArray, Placeholder
 from ...core.tensor.tensor import Tensor
 from .. import log
 from ..capture import scalars_read
@@ -31,7 +31,7 @@ from ..capture.recorder import Listener, Recorder
 from ..capture.results import flatten_result
 from ..capture.sources import CaptureError, GraphBreakError
 from ..capture.structure import Slot, classes, containers, flatten, rebuild
-from ..guards.guards import CallGuards, Guards, modes
+from ..guards.guards import CallGuards, Guards, modes, shapes_of
 from ..ir.graph import Graph
 from ..ir.prune import prune
 from ..ir.verify import verify
@@ -70,6 +70,13 @@ class _Around(NamedTuple):
 
 _TENSOR = {Tensor}
 _MOST_AGAIN = 16
+_MANY = 5  # captures that are not worth a table
+MOST_SHAPES = 64  # programs of one function, or module, of which all but `settings.limit` are for other shapes of arguments
+REPAID = 64  # calls of such shapes that save about what a program takes to make (an encoder of 4 layers: 150 ms, and 1.5 in a call)
+_WAITING = 2  # of them that wait for their second capture, and the calls without a program after which these are given up
+_PATIENCE = 1024
+_SIGNATURES = 1024  # that are counted
+_KEPT_BYTES = 1 << 29  # of memory that a function's programs may keep if they are to be more than `settings.limit`
 _serials = count().__next__
 _route: Route[_Captured] = Route("step", is_shared=True, is_held=True)
 _clock = _route.state.clock
@@ -102,7 +109,8 @@ class CompiledStep:
     """What `compile(function)` returns. Call it as the function.
 
     Call 1 runs plainly (optimizers make their state), 2 and 3 are captured and compared, later ones replay. Other
-    shapes, modes or numbers capture again, up to 8 programs; beyond them calls run eagerly, with one warning.
+    shapes, modes or numbers capture again, up to 8 programs; beyond them calls run eagerly, with one warning, but for shapes
+    of arguments that have come 64 times: there are up to 64 programs for these.
     """
 
     def __init__(self, function: Callable, fullgraph: bool = False):
@@ -122,6 +130,9 @@ class CompiledStep:
         self.calls = 0
         self.templates: dict[int, Any] = {}  # of calls with so many tensors and nothing else
         self.captured: list[_Captured] = []
+        self.by_shapes: tuple[list[_Captured], dict[tuple, list[_Captured]]] = [], {}  # of what was captured, and their table
+        self.seen: dict[Any, int] = {}  # signature -> calls without a program, where these are counted
+        self.without = self.since = 0  # such calls: all, and those before the last capture
         self.varying: set = set()
         self.given_up = False
         self.first: CallGuards | None = None  # of the first call, until there is a capture
@@ -163,7 +174,7 @@ class CompiledStep:
         else:
             template = flatten((args, kwargs), leaves)
         now = modes()
-        for captured in self.captured:
+        for captured in self._alike(leaves):
             if captured.guards.mismatch(leaves, template, now) is None:
                 if captured.program is not None:
                     captured.used = _clock()
@@ -182,6 +193,21 @@ class CompiledStep:
             return self._first_calls(args, kwargs, leaves, template, now)
         finally:
             self.capturing.release()
+
+    def _alike(self, leaves: list) -> list[_Captured]:
+        """What calls with these arguments may be like: of many captures those for their shapes, since comparing takes 2 us each."""
+        if len(self.captured) < _MANY:
+            return self.captured
+        known, table = self.by_shapes
+        if known != self.captured:  # which changes with each capture
+            table = {}
+            for captured in self.captured:
+                table.setdefault(captured.guards.shapes(), []).append(captured)
+            self.by_shapes = list(self.captured), table
+        try:
+            return table.get(shapes_of(leaves), [])
+        except NoArray:
+            return self.captured
 
     def _written(self, *args: Any, **kwargs: Any) -> Any:
         """The call that is captured."""
@@ -212,7 +238,7 @@ class CompiledStep:
             if None in self._mismatches(leaves, template, now):  # torch has compiled it at the first such call
                 return self._plainly(args, kwargs)
             return self.function(*args, **kwargs)
-        for captured in self.captured:
+        for captured in self._alike(leaves):
             if captured.guards.mismatch(leaves, template, now) is None:
                 if captured.program is not None:  # another thread has just made it
                     return self._replay(captured.program, leaves, args, kwargs)
@@ -222,13 +248,53 @@ class CompiledStep:
             self.first = CallGuards(leaves, template, now)
             return self._plainly(args, kwargs)
         if len(self.captured) >= settings.limit:
-            return self._give_up(leaves, template, now, args, kwargs)
+            if not any(c.guards.differs_in_shapes(leaves, template, now) for c in self.captured):
+                return self._give_up(leaves, template, now, args, kwargs)
+            if not self._is_repaid(leaves):
+                return self._plainly(args, kwargs)
         if self.captured:
             reasons = [reason for reason in self._mismatches(leaves, template, now) if reason is not None]
             log.show("recompiles", lambda: f"{_name(self.function)} is compiled again: {'; '.join(reasons)}")
         for captured in self.captured:
             self.varying |= captured.guards.changed_options()
         return self._capture(args, kwargs, leaves, template, now, None)
+
+    def _is_repaid(self, leaves: list) -> bool:
+        """Count a call with shapes that no program is for; whether so many have come that one may be made, besides the first 8."""
+        if not self.seen:
+            warnings.warn(
+                f"{_name(self.function)} was captured {settings.limit} times (the limit): calls with arguments of other shapes run "
+                f"eagerly until {REPAID} of the same have come",
+                stacklevel=5,
+            )
+        shapes = shapes_of(leaves)
+        seen = self._times(shapes)
+        kept = [c.size_bytes for c in self.captured]
+        has_room = len(kept) < MOST_SHAPES and sum(kept) + max(kept) <= _KEPT_BYTES
+        return has_room and seen > REPAID and self._may_wait(shapes)
+
+    def _times(self, signature: Any) -> int:
+        """How many calls of a signature there have been without a program, with this one."""
+        self.without += 1
+        if len(self.seen) >= _SIGNATURES:
+            self.seen.clear()
+        seen = self.seen[signature] = self.seen.get(signature, 0) + 1
+        return seen
+
+    def _may_wait(self, shapes: tuple) -> bool:
+        """Whether a call may be captured and wait for a second capture: few shapes do, as calls of many come in turns.
+
+        Those that no call has come for are given up.
+        """
+        waiting = self._waiting()
+        if len(waiting) >= _WAITING and self.without - self.since > _PATIENCE:
+            self.captured = [c for c in self.captured if c.program is not None]
+            return True
+        return len(waiting) < _WAITING or shapes in waiting
+
+    def _waiting(self) -> set[tuple]:
+        """The shapes that wait for a second capture."""
+        return {c.guards.shapes() for c in self.captured if c.program is None}
 
     def has_program(self, args: tuple, kwargs: dict[str, Any]) -> bool:
         """Whether a call with these arguments would be a replay."""
@@ -266,6 +332,7 @@ class CompiledStep:
     def _capture(self, args, kwargs, leaves, template, now, candidate: _Captured | None) -> Any:
         if not recording.acquire(timeout=PATIENCE_S):
             return self._plainly(args, kwargs)
+        self.since = self.without
         try:
             return self._record(args, kwargs, leaves, template, now, candidate)
         finally:
