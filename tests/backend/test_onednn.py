@@ -357,6 +357,19 @@ def big_convolution():
 
 
 @needs_onednn
+@needs_onednn
+@pytest.mark.parametrize(("rows", "wide"), [(28, True), (28, False), (65, True)])
+def test_few_rows_by_a_transposed_weight_are_onednns_with_avx512(rows, wide):
+    x, w, bias = random(rows, 128), random(384 if wide else 8, 128), random(384 if wide else 8)
+    expected = x.astype(float) @ w.T.astype(float)
+    served = isa.has_avx512() and rows <= 64 and wide
+    for r, reference in ((onednn.matmul(x, w.T), expected), (onednn.matmul(x, w.T, bias), expected + bias)):
+        assert (r is not NotImplemented) is served
+        if served:
+            np.testing.assert_allclose(r, reference, rtol=1e-4, atol=1e-4)
+    assert onednn.matmul(x, np.ascontiguousarray(w.T)) is NotImplemented  # OpenBLAS is as fast
+
+
 def test_python_threads_have_calls_of_their_own():
     steps, weight = ((1, 1), (1, 1), (1, 1), 1), random(8, 4, 3, 3)
     inputs = [random(4, 4, 12, 12, seed=i) for i in range(4)]

@@ -3,13 +3,15 @@
 Measured against NumPy's OpenBLAS, one thread each, for x @ y and, in brackets, x @ w.T with w contiguous, in us:
 (64, 784) @ (784, 128): 74 (89), OpenBLAS 104 (139); (32, 2048) @ (2048, 1000): 1120 (1200), 1290 (2020);
 1024 cubed: 14000 (13400), 14400 (14300). Small products are better left to OpenBLAS: (4, 400) @ (400, 120) takes 6.8
-(12.2), OpenBLAS 5.9 (5.2). In bfloat16 OpenBLAS needs copies in float32, and the tile units (AMX) are faster than it.
+(12.2), OpenBLAS 5.9 (5.2). But OpenBLAS's kernels for AVX-512 (not those for AVX2) are slow where few rows meet a transposed weight: (28, 128) @
+(128, 384) (50), oneDNN (34); (8, 256) @ (256, 256) 10 (43), 14 (20). Both have the same bits up to 128 terms, and as a rule beyond. In bfloat16 OpenBLAS needs copies in float32, and the tile units (AMX) are faster than it.
 """
 
 import math
 
 import numpy as np
 
+from ..isa import has_avx512
 from . import calls
 from .calls import BFLOAT16, FLOAT32, Call, code_of
 from .precision import fpmath
@@ -20,6 +22,8 @@ __all__ = ["SMALL_MULTIPLY_ADDS", "WORTHWHILE_ELEMENTS", "batched_matmul", "matm
 SMALL_MULTIPLY_ADDS = 300_000  # below, a product is OpenBLAS's in compiled steps, too
 _WORTHWHILE_MULTIPLY_ADDS = 2_500_000
 _WORTHWHILE_MULTIPLY_ADDS_BFLOAT16 = 100_000
+_TRANSPOSED_MULTIPLY_ADDS = 250_000  # of few rows by a transposed weight, on processors with AVX-512
+_FEW_ROWS, _LEAST_COLUMNS = 64, 64
 WORTHWHILE_ELEMENTS = 16_384
 
 
@@ -41,7 +45,10 @@ def matmul(x, y, bias=None):
     kind, work = x.dtype, x.size * y.shape[-1]
     if y.dtype != kind or x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
         return NotImplemented
-    if not ((kind == FLOAT32 and is_worthwhile(x.size + y.size, work)) or _is_enough_in_bfloat16(kind, work)):
+    if kind == FLOAT32:
+        if work < _WORTHWHILE_MULTIPLY_ADDS and not _is_slow_in_openblas(x, y, work):
+            return NotImplemented
+    elif not _is_enough_in_bfloat16(kind, work):
         return NotImplemented
     x, y = _dense(x), _dense(y)
     in_rows = x.flags.c_contiguous, y.flags.c_contiguous
@@ -74,6 +81,18 @@ def batched_matmul(x, y):
     if call is None:
         call = calls.thread.make(signature, _batch)
     return call(x, y) if call else NotImplemented
+
+
+def _is_slow_in_openblas(x, y, work):
+    return (
+        work >= _TRANSPOSED_MULTIPLY_ADDS
+        and len(x) <= _FEW_ROWS
+        and y.shape[1] >= _LEAST_COLUMNS
+        and not y.flags.c_contiguous
+        and x.flags.c_contiguous
+        and y.flags.f_contiguous
+        and has_avx512()
+    )
 
 
 def _is_enough_in_bfloat16(kind, work):
