@@ -231,6 +231,7 @@ def test_too_many_programs():
 
 def test_more_shapes_than_programs(monkeypatch):
     monkeypatch.setattr(steps, "REPAID", 3)
+    monkeypatch.setattr(steps, "_BETWEEN", 5)
     w = torch.ones(3, requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=0.5)
 
@@ -244,13 +245,15 @@ def test_more_shapes_than_programs(monkeypatch):
 
     compiled, eager = [], []
     inputs = [torch.full((n, 3), 1 / n) for n in range(1, 15)]
-    with pytest.warns(UserWarning, match=r"step was captured 8 times \(the limit\): calls with arguments of other shapes"):
-        for _ in range(20):
+    with pytest.warns(
+        UserWarning, match=r"step was captured 8 times \(the limit\): calls with arguments of other shapes"
+    ):
+        for _ in range(40):
             compiled += [step(x).item() for x in inputs]
     assert sum(c.program is not None for c in step.captured) == len(inputs)
     step, w = step.function, w.detach().fill_(1).requires_grad_()
     optimizer = torch.optim.SGD([w], lr=0.5)
-    for _ in range(20):
+    for _ in range(40):
         eager += [step(x).item() for x in inputs]
     assert compiled == pytest.approx(eager, rel=1e-5)
 

@@ -766,6 +766,7 @@ def test_a_module_that_writes_into_its_cache(made, gradients):
 
 def test_shapes_that_come_in_turns_have_a_program_each(made, monkeypatch):
     monkeypatch.setattr(module_calls, "REPAID", 4)
+    monkeypatch.setattr(step, "_BETWEEN", 3)
     net = Network().eval()
     inputs = [batch(n, seed=n)[0] for n in range(1, 13)]
     with torch.no_grad():

@@ -71,9 +71,15 @@ class _Around(NamedTuple):
 _TENSOR = {Tensor}
 _MOST_AGAIN = 16
 _MANY = 5  # captures that are not worth a table
-MOST_SHAPES = 64  # programs of one function, or module, of which all but `settings.limit` are for other shapes of arguments
-REPAID = 64  # calls of such shapes that save about what a program takes to make (an encoder of 4 layers: 150 ms, and 1.5 in a call)
-_WAITING = 2  # of them that wait for their second capture, and the calls without a program after which these are given up
+MOST_SHAPES = (
+    64  # programs of one function, or module, of which all but `settings.limit` are for other shapes of arguments
+)
+REPAID = 64  # calls of such a shape before it is captured: they would have saved about what a program takes to make (an encoder of
+# 4 layers: 150 ms, and 1.5 in a call)
+_BETWEEN = 256  # calls without a program between two of them: what these take is then a third of the time, and less and less
+_WAITING = (
+    2  # of them that wait for their second capture, and the calls without a program after which these are given up
+)
 _PATIENCE = 1024
 _SIGNATURES = 1024  # that are counted
 _KEPT_BYTES = 1 << 29  # of memory that a function's programs may keep if they are to be more than `settings.limit`
@@ -130,7 +136,10 @@ class CompiledStep:
         self.calls = 0
         self.templates: dict[int, Any] = {}  # of calls with so many tensors and nothing else
         self.captured: list[_Captured] = []
-        self.by_shapes: tuple[list[_Captured], dict[tuple, list[_Captured]]] = [], {}  # of what was captured, and their table
+        self.by_shapes: tuple[list[_Captured], dict[tuple, list[_Captured]]] = (
+            [],
+            {},
+        )  # of what was captured, and their table
         self.seen: dict[Any, int] = {}  # signature -> calls without a program, where these are counted
         self.without = self.since = 0  # such calls: all, and those before the last capture
         self.varying: set = set()
@@ -282,11 +291,12 @@ class CompiledStep:
         return seen
 
     def _may_wait(self, shapes: tuple) -> bool:
-        """Whether a call may be captured and wait for a second capture: few shapes do, as calls of many come in turns.
-
-        Those that no call has come for are given up.
+        """Whether a call may be captured and wait for a second capture: few shapes do, as calls of many come in turns, and beyond
+        the first 8 seldom. Those that no call has come for are given up.
         """
         waiting = self._waiting()
+        if len(self.captured) >= settings.limit and self.without - self.since < _BETWEEN:
+            return False
         if len(waiting) >= _WAITING and self.without - self.since > _PATIENCE:
             self.captured = [c for c in self.captured if c.program is not None]
             return True
