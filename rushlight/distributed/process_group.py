@@ -332,7 +332,9 @@ class ProcessGroup:
         array = scaled(array, factor)
         n = self.size()
         note = self.begin(key, call)
-        if array.nbytes <= SMALL or n == 1:
+        if n == 1:
+            return array
+        if array.nbytes <= SMALL:
             return combine(op, self._all_gather(key, array, note))
         flat = np.ascontiguousarray(array).reshape(-1)
         pieces = np.array_split(flat, n)

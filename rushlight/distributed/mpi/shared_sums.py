@@ -132,7 +132,9 @@ class SharedSums:
             self._wire.check_peers(call, deadline, lambda: False)
             time.sleep(0.01)
         other = self._wire.members[rank]
-        raise DistBackendError(f"process {other} makes another call than {call.text()} of process {self._wire.mesh.rank}")
+        raise DistBackendError(
+            f"process {other} makes another call than {call.text()} of process {self._wire.mesh.rank}"
+        )
 
 
 def _is_possible(processes: int) -> bool:
