@@ -19,6 +19,7 @@ import secrets
 import sys
 import time
 import zlib
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,7 +79,7 @@ class SharedSums:
         label = zlib.crc32(call.note, zlib.crc32(call.key))
         pieces = [flat[i : i + size] for i in range(0, flat.size, size)]
         self._lay_out(pieces[0], factor, label)
-        for before, piece in zip(pieces, pieces[1:], strict=False):
+        for before, piece in pairwise(pieces):
             self._lay_out(piece, factor, label)
             self._add(call, before, self._done - 2, label)
         self._add(call, pieces[-1], self._done - 1, label)
