@@ -122,6 +122,16 @@ def _finish(pg: ProcessGroup, task: Callable[[], None], async_op: bool, result: 
     return None
 
 
+def _check_types(*tensors: Tensor) -> None:
+    """Raise ValueError for tensors of different types; complex numbers go with their parts."""
+    first = tensors[0].dtype.to_real()
+    for other in tensors[1:]:
+        if other.dtype.to_real() != first:
+            raise ValueError(
+                f"Invalid usage of tensors with different dtypesFound {first} and  {other.dtype.to_real()}"
+            )
+
+
 def _check_same(arrays: list[np.ndarray], like: np.ndarray, name: str) -> None:
     for i, array in enumerate(arrays):
         if array.dtype != like.dtype:
@@ -248,17 +258,16 @@ def all_reduce_coalesced(
     if _is_outside(group, "all_reduce_coalesced"):
         return None
     arrays, pg = _arrays(tensors, "tensors"), group_of(group)
-    by_type: dict[np.dtype, list[tuple[Tensor, np.ndarray]]] = {}
-    for tensor, array in zip(tensors, arrays, strict=True):
-        by_type.setdefault(array.dtype, []).append((tensor, array))
-    calls = [(pairs, check_op(op, dtype), pg.key()) for dtype, pairs in by_type.items()]
+    if not arrays:
+        return _finish(pg, lambda: None, async_op, tensors)
+    _check_types(*tensors)
+    kind, key = check_op(op, arrays[0].dtype), pg.key()
 
     def task() -> None:
-        for pairs, kind, key in calls:
-            total, at = pg.all_reduce(key, np.concatenate([array.reshape(-1) for _, array in pairs]), kind), 0
-            for tensor, array in pairs:
-                _write(tensor, total[at : at + array.size], "all_reduce_coalesced")
-                at += array.size
+        total, at = pg.all_reduce(key, np.concatenate([array.reshape(-1) for array in arrays]), kind), 0
+        for tensor, array in zip(tensors, arrays, strict=True):
+            _write(tensor, total[at : at + array.size], "all_reduce_coalesced")
+            at += array.size
 
     return _finish(pg, task, async_op, tensors)
 
@@ -283,9 +292,7 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, asy
             "ProcessGroupGloo::allgather: invalid output tensor list at index 0 "
             f"(expected length {pg.size()}, got {len(outputs)})"
         )
-    for other in tensor_list:
-        if other.dtype != tensor.dtype:
-            raise ValueError(f"Invalid usage of tensors with different dtypesFound {other.dtype} and  {tensor.dtype}")
+    _check_types(*tensor_list, tensor)
     _check_same(outputs, array, "ProcessGroupGloo::allgather")
     key = pg.key()
     return _finish(pg, lambda: _write_all(tensor_list, pg.all_gather(key, array), "all_gather"), async_op, tensor_list)
@@ -350,6 +357,10 @@ def all_gather_coalesced(
     if _is_outside(group, "all_gather_coalesced"):
         return None
     arrays, pg = _arrays(input_tensor_list, "input_tensor_list"), group_of(group)
+    for row in output_tensor_lists:
+        if len(row) != len(arrays):
+            text = f"invalid output size: (expected length {len(arrays)}, got {len(row)})"
+            raise RuntimeError(f"ProcessGroupGloo::allgather_coalesced: {text}")
     keys = [pg.key() for _ in arrays]
 
     def task() -> None:
@@ -375,7 +386,9 @@ def gather(
     if pg.rank() == root:
         if not gather_list:
             raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-        _check_same(_arrays(gather_list, "gather_list"), array, "ProcessGroupGloo::gather")
+        arrays = _arrays(gather_list, "gather_list")
+        _check_types(tensor, *gather_list)
+        _check_same(arrays, array, "ProcessGroupGloo::gather")
     elif gather_list:
         raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
     key = pg.key()
@@ -406,6 +419,7 @@ def scatter(
         if not scatter_list:
             raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
         parts = _arrays(scatter_list, "scatter_list")
+        _check_types(tensor, *scatter_list)
         _check_same(parts, array, "ProcessGroupGloo::scatter")
     elif scatter_list:
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
@@ -424,6 +438,7 @@ def reduce_scatter(
     array, parts, pg = _array(output, "output"), _arrays(input_list, "input_list"), group_of(group)
     if len(parts) != pg.size():
         raise RuntimeError(f"reduce_scatter: requires {pg.size()} input tensors, got {len(parts)}")
+    _check_types(output, *input_list)
     _check_same([parts[pg.rank()]], array, "reduce_scatter")
     kind, key = check_op(op, array.dtype, "reduce_scatter"), pg.key()
     return _finish(
@@ -445,6 +460,8 @@ def reduce_scatter_tensor(
         if (work := step.on(input, output, async_op)) is not None:
             return work if async_op else None
     array, whole = _array(output, "output"), _array(input, "input")
+    if whole.dtype != array.dtype:
+        raise RuntimeError(f"reduce_scatter_tensor: the output is of {array.dtype}, the input of {whole.dtype}")
     if whole.size != array.size * pg.size():
         raise RuntimeError(
             f"input tensor must be the same size as output size times world size: {whole.size}, {array.size}, {pg.size()}"
@@ -478,6 +495,7 @@ def all_to_all(
     pg = group_of(group)
     if len(outputs) != pg.size() or len(inputs) != pg.size():
         raise RuntimeError(f"all_to_all: requires {pg.size()} tensors in each list, got {len(outputs)}, {len(inputs)}")
+    _check_types(*output_tensor_list, *input_tensor_list)
     key = pg.key()
 
     def task() -> None:
@@ -498,6 +516,7 @@ def all_to_all_single(
     if _is_outside(group, "all_to_all_single"):
         return None
     target, source, pg = _array(output, "output"), _array(input, "input"), group_of(group)
+    _check_types(output, input)
     outgoing = _parts(source, input_split_sizes, pg.size())
     incoming = _parts(target, output_split_sizes, pg.size())
     key = pg.key()

@@ -33,7 +33,7 @@ from .debug_level import DebugLevel, get_debug_level
 from .errors import DistBackendError
 from .mesh import Mesh
 from .mpi.wire import Call, Wire
-from .reduce_op import RedOpType, combine
+from .reduce_op import RedOpType, combine, scaled
 from .work import Line, Work
 
 __all__ = ["ProcessGroup"]
@@ -96,7 +96,7 @@ class ProcessGroup:
         self.wire: Wire | None = None
         if world is not None and len(ranks) > 1 and self._rank >= 0:
             self.wire = wire = world.wire(ranks, f"group {name}", timeout)
-            wire.in_background = self._line.in_background
+            wire.in_background, wire.is_local = self._line.in_background, self.is_local
 
     def rank(self) -> int:
         """This process's rank in the group."""
@@ -321,17 +321,20 @@ class ProcessGroup:
         arrays = self._gather(key, array, root, note)
         return None if arrays is None else combine(op, arrays)
 
-    def all_reduce(self, key: bytes, array: np.ndarray, op: RedOpType) -> np.ndarray:
+    def all_reduce(self, key: bytes, array: np.ndarray, op: RedOpType, factor: float = 1.0) -> np.ndarray:
         """The reduction over all ranks, everywhere: each rank reduces a part and sends it to the others.
 
-        By MPI the result may be in `array`'s own memory.
+        By MPI the result may be in `array`'s own memory. factor: of each array before it is reduced, in that memory.
         """
         call = _reduction(op, array.dtype, array.shape)
         if self.wire is not None:
-            return self.wire.all_reduce(self._agree(key, call), array, op)
+            return self.wire.all_reduce(self._agree(key, call), array, op, factor)
+        array = scaled(array, factor)
         n = self.size()
         note = self.begin(key, call)
-        if array.nbytes <= SMALL or n == 1:
+        if n == 1:
+            return array
+        if array.nbytes <= SMALL:
             return combine(op, self._all_gather(key, array, note))
         flat = np.ascontiguousarray(array).reshape(-1)
         pieces = np.array_split(flat, n)

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.tensor.dtype import from_numpy, type_word
 from ..core.tensor.tensor import Tensor
 
-__all__ = ["RedOpType", "ReduceOp", "combine", "make_premultiplied_sum", "supports_complex"]
+__all__ = ["RedOpType", "ReduceOp", "combine", "make_premultiplied_sum", "scaled", "supports_complex"]
 
 
 class RedOpType(IntEnum):
@@ -105,3 +105,8 @@ def combine(op: RedOpType, arrays: list[np.ndarray]) -> np.ndarray:
     if op is RedOpType.AVG:
         total /= np.asarray(len(arrays), wide)
     return total.astype(dtype, copy=False)
+
+
+def scaled(array: np.ndarray, factor: float) -> np.ndarray:
+    """The array times a factor of its type, in its own memory."""
+    return array if factor == 1.0 else np.multiply(array, array.dtype.type(factor), out=array)

@@ -15,7 +15,7 @@ from .elastic.agent import Agent
 from .elastic.settings import endpoint_of, environment_of, free_port, local_size_of, nodes_of
 from .elastic.workers import Workers
 
-__all__ = ["get_args_parser", "main", "parse_args", "run"]
+__all__ = ["get_args_parser", "main", "parse_args", "run", "run_job"]
 
 
 def get_args_parser() -> argparse.ArgumentParser:
@@ -55,6 +55,7 @@ def get_args_parser() -> argparse.ArgumentParser:
     add("-m", "--module", action="store_true", help="the program is a module's name")
     add("--no-python", "--no_python", action="store_true", help="the program is no Python program")
     add("--use-env", "--use_env", action="store_true", help=argparse.SUPPRESS)
+    parser.set_defaults(function=None)  # what the processes call in place of a program: `launcher.api`
     add("training_script", help="the program")
     add("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
     return parser
@@ -72,26 +73,31 @@ def main(args: list[str] | None = None) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Start the processes and wait for them. Raises SystemExit where one failed."""
+    status, _ = run_job(args)
+    if status:
+        raise SystemExit(status)
+
+
+def run_job(args: argparse.Namespace) -> tuple[int, Workers | None]:
+    """The job's status, 0 where all processes have ended well, and this machine's last processes, if it has had any."""
     if args.rdzv_backend not in ("static", "c10d"):
         raise NotImplementedError(f"torch.distributed.run: --rdzv-backend {args.rdzv_backend} is not implemented")
     least, most = nodes_of(args)
     if not args.standalone and (least < most or (most > 1 and args.rdzv_backend == "c10d")):
-        status = Agent(args, local_size_of(args)).run()
-        if status:
-            raise SystemExit(status)
-        return
+        agent = Agent(args, local_size_of(args))
+        return agent.run(), agent.workers
     for attempt in range(args.max_restarts + 1):
-        status = _run_once(args, attempt)
+        status, workers = _run_once(args, attempt)
         if not status:
-            return
-    raise SystemExit(status)
+            break
+    return status, workers
 
 
-def _run_once(args: argparse.Namespace, attempt: int) -> int:
+def _run_once(args: argparse.Namespace, attempt: int) -> tuple[int, Workers]:
     local_size, environment = _environment(args, attempt)
     workers = Workers(args, environment, local_size, args.node_rank * local_size)
     try:
-        return workers.wait()
+        return workers.wait(), workers
     finally:
         workers.end()
 

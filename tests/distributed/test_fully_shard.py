@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import os
 import sys
 import warnings
@@ -212,6 +213,35 @@ def layouts(t, same, whole):
         parts.shape == whole.shape and torch.equal(t.redistribute(placements=[Shard(0)]).to_local(), t.to_local()),
         total.to_local().item() == 2 * whole.sum().item(),
     )
+
+
+def other_dimensions(rank, size):
+    """Parts along any dimension are `chunk`'s, and go back to the whole and to parts along another one."""
+    mesh, wrong = dist.init_device_mesh("cpu", (size,)), []
+    for shape in ((5, 7), (2, 3, 4), (1, 4), (4, 1), (3,)):
+        whole = torch.arange(1.0, 1 + math.prod(shape)).view(shape)
+        for dim in range(-1, len(shape)):
+            t = distribute_tensor(whole if not rank else torch.zeros(shape), mesh, [Shard(dim)])
+            parts = whole.chunk(size, dim)
+            mine = parts[rank] if rank < len(parts) else whole.narrow(dim, 0, 0)
+            local = t.to_local()
+            total = (t * 2).sum().full_tensor().item() == 2 * whole.sum().item()
+            at_home = (
+                torch.equal(local, mine)
+                and local.stride() == mine.clone(memory_format=torch.contiguous_format).stride()
+            )
+            back = DTensor.from_local(local, mesh, [Shard(dim)])
+            elsewhere = [t.redistribute(placements=[Shard(e)]).full_tensor() for e in range(len(shape))]
+            if not (total and at_home and back.shape == whole.shape):
+                wrong.append((shape, dim))
+            if not all(torch.equal(whole, x) for x in (t.full_tensor(), back.full_tensor(), *elsewhere)):
+                wrong.append((shape, dim, "whole"))
+    w = nn.Parameter(distribute_tensor(whole.view(1, 3), mesh, [Shard(1)]))
+    (w.full_tensor() ** 2).sum().backward()
+    try:
+        distribute_tensor(whole, mesh, [Shard(1)])
+    except IndexError:
+        return wrong, torch.equal(w.grad.full_tensor(), 2 * whole.view(1, 3)), w.grad.placements == (Shard(1),)
 
 
 def switched(rank, size):
@@ -428,6 +458,7 @@ def results(tmp_path_factory):
         written,
         compiled,
         tensors,
+        other_dimensions,
         scaled,
         updated_by_hooks,
         checkpointed,
@@ -435,8 +466,13 @@ def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sharded")
     os.environ["SHARDED_TEST_FOLDER"] = str(folder / "saved")
     found = results_of(functions, 2, folder)
-    found += results_of([loaded], 3, tmp_path_factory.mktemp("three"))
+    found += results_of([loaded, other_dimensions], 3, tmp_path_factory.mktemp("three"))
     return found
+
+
+def test_parts_along_any_dimension(results):
+    """In two and in three processes."""
+    assert [result["other_dimensions"] for result in results] == [([], True, True)] * 5
 
 
 def test_when_parameters_are_gathered_and_freed(results):

@@ -132,7 +132,33 @@ def one_processor(rank, size):
         os.sched_setaffinity(0, before)
 
 
-FUNCTIONS = [is_by_mpi, every_call, strided, not_a_number, half_sums, in_order, groups, one_processor]
+def mixed_types(rank, size):
+    """Every process raises before anything is sent, so that the group goes on."""
+    f, d = torch.zeros(size), torch.zeros(size, dtype=torch.float64)
+    calls = {
+        "all_gather": lambda: dist.all_gather([f, d, f], f),
+        "gather": lambda: dist.gather(f, [f, d, f] if rank == 0 else None, 0),
+        "scatter": lambda: dist.scatter(f, [f, d, f] if rank == 0 else None, 0),
+        "reduce_scatter": lambda: dist.reduce_scatter(f, [f, d, f]),
+        "all_to_all": lambda: dist.all_to_all([f, d, f], [f, f, f]),
+        "all_to_all_single": lambda: dist.all_to_all_single(f, d),
+        "all_reduce_coalesced": lambda: dist.all_reduce_coalesced([f, d]),
+        "reduce_scatter_tensor": lambda: dist.reduce_scatter_tensor(f[:1], d),
+        "all_gather_coalesced": lambda: dist.all_gather_coalesced([[f]] * size, [f, f]),
+    }
+    told = {}
+    for name, call in calls.items():
+        if rank and name in ("gather", "scatter"):
+            continue
+        try:
+            call()
+        except (ValueError, RuntimeError) as error:
+            told[name] = type(error).__name__
+    dist.all_reduce(f)
+    return told
+
+
+FUNCTIONS = [is_by_mpi, every_call, strided, not_a_number, half_sums, in_order, groups, one_processor, mixed_types]
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +209,14 @@ def test_half_precision_is_added_in_float32(results, over_tcp):
 
 def test_order_and_futures(results):
     assert [r["in_order"] for r in results] == [([3.0, 3.0, 3.0], 3.0, [0, 1, 2], 300_000.0)] * SIZE
+
+
+def test_lists_of_mixed_types_are_refused_everywhere(results):
+    of_values = ["all_gather", "reduce_scatter", "all_to_all", "all_to_all_single", "all_reduce_coalesced"]
+    expected = dict.fromkeys(of_values, "ValueError")
+    expected |= {"reduce_scatter_tensor": "RuntimeError", "all_gather_coalesced": "RuntimeError"}
+    assert results[1]["mixed_types"] == results[2]["mixed_types"] == expected
+    assert results[0]["mixed_types"] == expected | {"gather": "ValueError", "scatter": "ValueError"}
 
 
 def test_groups(results):

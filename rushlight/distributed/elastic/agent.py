@@ -40,6 +40,7 @@ class Agent:
         host, port = endpoint_of(args)
         self._connection = self._meet(host, port)
         self._store = PrefixStore("elastic", self._connection)
+        self.workers: Workers | None = None  # those of the last round
         self._beating = threading.Event()
         self._number = self._store.add("come", 1)
         self._connection.leave_behind(f"elastic/gone/{self._number}")
@@ -128,7 +129,8 @@ class Agent:
         environment = environment_of(
             self._args, decision["attempt"], master, (place, len(members)), self._processes, sum(sizes)
         )
-        return Workers(self._args, environment, self._processes, sum(sizes[:place]))
+        self.workers = Workers(self._args, environment, self._processes, sum(sizes[:place]))
+        return self.workers
 
     def _await(self, key: str) -> bool:
         """Wait for a key; False where the job ends before."""

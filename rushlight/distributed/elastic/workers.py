@@ -17,7 +17,7 @@ from ..control.process_state import KILLED_LOOKS, LOOK_S, Looks, birth
 from ..process_output import Output, streams_of
 from .utils import macros
 
-__all__ = ["POLL_S", "Workers"]
+__all__ = ["POLL_S", "Workers", "ends_with"]
 
 POLL_S = 0.05
 _RAISE_S = 2.0  # after a failure, for the others to raise by themselves what they know of it
@@ -26,8 +26,8 @@ _PR_SET_PDEATHSIG = 1
 _prctl = getattr(loaded_functions(), "prctl", None)  # Linux's
 
 
-def _ends_with(parent: int) -> None:
-    """In a new process: the system kills it when the launcher dies, so that none stays behind."""
+def ends_with(parent: int) -> None:
+    """In a new process: the system kills it when the launcher dies, so that none stays behind (Linux)."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # type: ignore[misc]
     if os.getppid() != parent:  # it died before the system knew
         os._exit(1)
@@ -37,7 +37,7 @@ class Workers:
     """`count` processes with the ranks from `first_rank` on."""
 
     def __init__(self, args: argparse.Namespace, environment: dict[str, str], count: int, first_rank: int):
-        self.first_rank = first_rank
+        self.first_rank, self.function = first_rank, args.function
         self._processes: list[Any] = []
         self._outputs: list[Output] = []
         try:
@@ -47,6 +47,7 @@ class Workers:
             self.end()
             raise
         self.death = ""  # of the first that has failed, in words
+        self.failed: list[tuple[int, int, int]] = []  # local rank, process and exit code of those that had failed then
         self._looks, self._next_look = Looks(KILLED_LOOKS), 0.0
         self._births = [birth(process.pid) for process in self._processes]
 
@@ -58,7 +59,10 @@ class Workers:
         is_hidden = bool(shown) and str(local_rank) not in shown.split(",")
         output = Output(args.log_dir, rank, f"{args.role}{local_rank}", redirected, tee, is_hidden)
         self._outputs.append(output)
-        begin = None if _prctl is None else partial(_ends_with, os.getpid())
+        if args.function is not None:
+            self._processes.append(args.function.start(own))
+            return
+        begin = None if _prctl is None else partial(ends_with, os.getpid())
         self._processes.append(
             subprocess.Popen(_command(args, local_rank), env=own, preexec_fn=begin, **output.arguments)
         )
@@ -74,6 +78,7 @@ class Workers:
         if failed:
             local_rank, state = failed[0]
             self.death = self._described(local_rank, state)
+            self.failed = [(local, self._processes[local].pid, code) for local, code in failed]
             return state if state > 0 else 1
         if all(state == 0 for state in states):
             return 0

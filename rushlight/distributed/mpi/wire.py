@@ -18,8 +18,9 @@ from ...backend.onednn.address import address
 from ...core.foreign import ctypes
 from ..errors import DistBackendError
 from ..mesh import Mesh
-from ..reduce_op import RedOpType, combine
+from ..reduce_op import RedOpType, combine, scaled
 from .library import Library
+from .shared_sums import LEAST_BYTES, SharedSums
 from .waiting import Alarm, Watch
 
 __all__ = ["Wire"]
@@ -43,6 +44,11 @@ class Wire:
         self._kept: list[Any] = []  # memory of operations that were given up: MPI may still write there
         self._failure: str | None = None
         self.in_background: Callable[[], bool] = lambda: False  # whether the present call has time
+        self.is_local: Callable[[], bool] = lambda: (
+            False
+        )  # whether all are on this host, as far as this process can see
+        self._sums: SharedSums | None = None
+        self._has_asked = False  # whether they can share memory
         watch.add(self._alarm)
 
     # ------------------------------------------------------------------------------------------ one operation
@@ -68,17 +74,24 @@ class Wire:
         """Go on waiting after the alarm has rung. Raises DistBackendError where there is no use in it."""
         deadline = time.monotonic() + call.timeout.total_seconds()
         call.announce()
-        while True:
-            problem = self.mesh.trouble(call.key, self.members)
-            if problem:
-                if self._ends_soon(_GRACE_S):
-                    return
-                raise DistBackendError(problem)
-            if time.monotonic() > deadline:
-                limit, calls = int(call.timeout.total_seconds() * 1000), self.mesh.last_calls()
-                raise DistBackendError(f"Timed out waiting {limit}ms for {call.text()} to complete. {calls}")
+        while not self.check_peers(call, deadline, self._alarm.is_done):
             if self._alarm.wait():
                 return
+
+    def check_peers(self, call: Call, deadline: float, is_done: Callable[[], bool]) -> bool:
+        """Whether a call has ended although another process has gone. Raises DistBackendError where it cannot end any more.
+
+        deadline: of `time.monotonic()`. is_done: whether it has ended.
+        """
+        problem = self.mesh.trouble(call.key, self.members)
+        if problem:
+            if _ends_soon(is_done, _GRACE_S):
+                return True
+            raise DistBackendError(problem)
+        if time.monotonic() > deadline:
+            limit, calls = int(call.timeout.total_seconds() * 1000), self.mesh.last_calls()
+            raise DistBackendError(f"Timed out waiting {limit}ms for {call.text()} to complete. {calls}")
+        return False
 
     def _ends_in_background(self, call: Call) -> bool:
         """Look now and then, and leave the processor to those that compute, until another thread waits for the call."""
@@ -87,14 +100,6 @@ class Wire:
             if not self.in_background() or time.monotonic() > deadline or self.mesh.trouble(call.key, self.members):
                 return False
             time.sleep(_LOOK_S)
-        return True
-
-    def _ends_soon(self, limit_s: float) -> bool:
-        deadline = time.monotonic() + limit_s
-        while not self._alarm.is_done():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.001)
         return True
 
     def _give_up(self, call: Call, error: BaseException) -> None:
@@ -210,16 +215,34 @@ class Wire:
             total /= np.asarray(self.size, total.dtype)
         return total
 
-    def all_reduce(self, call: Call, array: np.ndarray, op: RedOpType) -> np.ndarray:
-        """The reduction over all ranks; in `array`'s own memory where that can be."""
+    def all_reduce(self, call: Call, array: np.ndarray, op: RedOpType, factor: float = 1.0) -> np.ndarray:
+        """The reduction over all ranks of the arrays times `factor`; in `array`'s own memory where that can be."""
         native = self.library.reduction(array.dtype, op)
         if native is None:
-            return self._reduce_parts(call, array, op)
+            return self._reduce_parts(call, scaled(array, factor), op)
         if not _in_place(array):
             array = np.array(array, order="C")
+        if op in _SUMS and array.nbytes >= LEAST_BYTES and self._sum_by_memory(call, array, factor):
+            return self._shared(array, op)
+        scaled(array, factor)
         kind, operation = native
         self._do(call, "Iallreduce", self.library.in_place, address(array), array.size, kind, operation, keep=array)
         return self._shared(array, op)
+
+    def _sum_by_memory(self, call: Call, array: np.ndarray, factor: float) -> bool:
+        """Whether the processes have added their arrays in memory that they share."""
+        if self._failure is not None:
+            raise DistBackendError(self._failure)
+        if not self._has_asked:
+            self._sums, self._has_asked = SharedSums.make(self, call, self.is_local()), True
+        if self._sums is None:
+            return False
+        try:
+            self._sums.sum(call, array, array.dtype.type(factor))
+        except BaseException as error:
+            self._give_up(call, error)
+            raise
+        return True
 
     def _reduce_parts(self, call: Call, array: np.ndarray, op: RedOpType) -> np.ndarray:
         if array.nbytes <= SMALL:
@@ -292,6 +315,15 @@ def _joined(parts: list[np.ndarray]) -> np.ndarray:
             first = parts[0]
             return np.lib.stride_tricks.as_strided(first.reshape(-1), (sum(part.size for part in parts),))
     return np.concatenate([part.reshape(-1) for part in parts])
+
+
+def _ends_soon(is_done: Callable[[], bool], limit_s: float) -> bool:
+    deadline = time.monotonic() + limit_s
+    while not is_done():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.001)
+    return True
 
 
 def _in_place(array: np.ndarray) -> bool:

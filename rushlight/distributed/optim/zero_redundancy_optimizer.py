@@ -80,7 +80,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         if overlap_with_ddp:
             raise NotImplementedError("ZeroRedundancyOptimizer(overlap_with_ddp=True) is not implemented")
         groups = _checked(params)
-        self.initialized = False
+        self.initialized = self._overlap_with_ddp = False
         Optimizer.__init__(self, groups, defaults)
         self.process_group = group_of(process_group)
         self.world_size, self.rank = self.process_group.size(), self.process_group.rank()

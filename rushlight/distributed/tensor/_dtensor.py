@@ -1,6 +1,6 @@
 """A tensor that is spread over the processes of a mesh of one dimension: what `fully_shard` gives as parameters.
 
-Its shape is that of the whole; this process has a part, cut along dimension 0 as by `chunk`, or all of it. Operators
+Its shape is that of the whole; this process has a part, cut along one dimension as by `chunk`, or all of it. Operators
 that work element by element (optimizers are made of these) run on the parts. Sums, means and norms of all elements, `all()`
 and `any()` are reduced over the processes. Every other operator raises NotImplementedError: `full_tensor()` gives the whole for it.
 """
@@ -14,7 +14,7 @@ from ...core.dispatch.aten.wrapper import make_wrapper_subclass
 from ...core.dispatch.mode import is_grad_enabled, no_grad
 from ...core.dispatch.torch_function import disabled_impl
 from ...core.tensor.dtype import int64
-from ...core.tensor.layout import strided
+from ...core.tensor.layout import contiguous_format, strided
 from ...core.tensor.tensor import Tensor
 from ...ops import zeros
 from ..collectives import all_gather, all_reduce, scatter
@@ -151,17 +151,17 @@ class DTensor(Tensor):
     ) -> DTensor:  # fmt: skip
         """The tensor of which each process gives its part. It is not recorded for backward.
 
-        Raises NotImplementedError for layouts other than `Shard(0)` and `Replicate()`, for parts that require gradients.
+        Raises NotImplementedError for layouts other than `Shard` and `Replicate`, for parts that require gradients.
         """
-        placement = _checked(device_mesh, placements or [Replicate()])
+        placement = _checked(device_mesh, placements or [Replicate()], local_tensor.ndim)
         if local_tensor.requires_grad:
             raise NotImplementedError("DTensor.from_local: parts that require gradients are not implemented")
         if shape is None:
             shape = list(local_tensor.shape)
             if isinstance(placement, Shard):
-                rows = zeros(1, dtype=int64) + shape[0]
+                rows = zeros(1, dtype=int64) + shape[placement.dim]
                 all_reduce(rows, group=device_mesh.get_group(0))
-                shape[0] = int(rows.item())
+                shape[placement.dim] = int(rows.item())
         return DTensor._make(local_tensor, device_mesh, placement, shape)
 
     def _like(self, local: Tensor) -> DTensor:
@@ -192,7 +192,7 @@ class DTensor(Tensor):
     ) -> DTensor:
         """The tensor in another layout; every process has to call this. It is not recorded for backward.
 
-        Raises NotImplementedError for another mesh, other layouts than `Shard(0)` and `Replicate()`, a tensor that requires
+        Raises NotImplementedError for another mesh, other layouts than `Shard` and `Replicate`, a tensor that requires
         gradients.
         """
         if any(value is not None for value in kwargs.values()) or device_mesh not in (None, self.device_mesh):
@@ -203,13 +203,13 @@ class DTensor(Tensor):
             raise RuntimeError("placements is needed for redistribute!")
         if is_grad_enabled() and self.requires_grad:
             raise NotImplementedError("DTensor.redistribute of a tensor that requires gradients is not implemented")
-        target = _checked(self.device_mesh, placements)
+        target = _checked(self.device_mesh, placements, self.ndim)
         known = _settled(self)
         if known.placements[0] == target:
             return known._like(known._local_tensor)
         if isinstance(target, Replicate):
             return DTensor._make(_whole(known), self.device_mesh, target, self.shape)
-        return distribute_tensor(known._local_tensor, self.device_mesh, [target], src_data_rank=None)
+        return distribute_tensor(_whole(known), self.device_mesh, [target], src_data_rank=None)
 
     def __repr__(self, **kwargs: Any) -> str:
         local: Any = self._local_tensor
@@ -237,9 +237,9 @@ class DTensor(Tensor):
     def _place(self) -> tuple[list[int], list[int]] | None:
         """(offsets, sizes) of the part in the whole; None of one without elements."""
         offsets, sizes = [0] * self.ndim, list(self.shape)
-        if isinstance(self.placements[0], Shard):
-            group = self.device_mesh.get_group(0)
-            offsets[0], sizes[0] = rows_of(self.shape[0], group.size(), group.rank())
+        if isinstance(placement := self.placements[0], Shard):
+            group, dim = self.device_mesh.get_group(0), placement.dim
+            offsets[dim], sizes[dim] = rows_of(self.shape[dim], group.size(), group.rank())
         return (offsets, sizes) if all(sizes) else None
 
     def __get_tensor_shard__(self, index: Any) -> Tensor:
@@ -405,13 +405,16 @@ def _whole(t: DTensor) -> Tensor:
     placement, local = t.placements[0], t._local_tensor
     if not isinstance(placement, Shard):
         return _settled(t)._local_tensor
-    group = t.device_mesh.get_group(0)
-    each = rows_of(t.shape[0], group.size(), 0)[1]
-    padded = zeros((each, *t.shape[1:]), dtype=t.dtype)
-    padded[: local.shape[0]] = local.detach()
-    whole = zeros((group.size() * each, *t.shape[1:]), dtype=t.dtype)
+    group, local = t.device_mesh.get_group(0), local.detach().movedim(placement.dim, 0)
+    rows, rest = t.shape[placement.dim], local.shape[1:]
+    each = rows_of(rows, group.size(), 0)[1]
+    padded = zeros((each, *rest), dtype=t.dtype)
+    padded[: local.shape[0]] = local
+    whole = zeros((group.size() * each, *rest), dtype=t.dtype)
     all_gather(list(whole.chunk(group.size())) if each else [whole] * group.size(), padded, group)
-    return whole[: t.shape[0]].clone() if whole.shape[0] != t.shape[0] else whole
+    if placement.dim:
+        return whole[:rows].movedim(0, placement.dim).clone(memory_format=contiguous_format)
+    return whole[:rows].clone() if whole.shape[0] != rows else whole
 
 
 class _ToLocal(Function):
@@ -434,21 +437,26 @@ class _Full(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
         mesh, placement, shape = ctx.like
-        return DTensor._make(_own_rows(g, mesh) if isinstance(placement, Shard) else g, mesh, placement, shape)
+        own = _own_rows(g, mesh, placement.dim) if isinstance(placement, Shard) else g
+        return DTensor._make(own, mesh, placement, shape)
 
 
-def _own_rows(whole: Tensor, mesh: DeviceMesh) -> Tensor:
+def _own_rows(whole: Tensor, mesh: DeviceMesh, dim: int) -> Tensor:
     group = mesh.get_group(0)
-    first, n = rows_of(whole.shape[0], group.size(), group.rank())
-    return whole[first : first + n].clone()
+    first, n = rows_of(whole.shape[dim], group.size(), group.rank())
+    return whole.narrow(dim, first, n).clone(memory_format=contiguous_format)
 
 
-def _checked(mesh: DeviceMesh, placements: Any) -> Placement:
+def _checked(mesh: DeviceMesh, placements: Any, ndim: int) -> Placement:
     if mesh.ndim != 1 or len(placements) != 1:
         raise NotImplementedError("DTensor: meshes of several dimensions are not implemented")
     (placement,) = placements
-    if not isinstance(placement, Replicate) and not (isinstance(placement, Shard) and placement.dim == 0):
-        raise NotImplementedError(f"DTensor: of layouts Shard(0) and Replicate() are implemented, not {placement}")
+    if isinstance(placement, Shard):
+        if not -ndim <= placement.dim < ndim:
+            raise IndexError(f"DTensor: a tensor of {ndim} dimensions has no dimension {placement.dim} to be cut along")
+        return Shard(placement.dim % ndim)
+    if not isinstance(placement, Replicate):
+        raise NotImplementedError(f"DTensor: of layouts Shard and Replicate are implemented, not {placement}")
     return placement
 
 
@@ -457,19 +465,21 @@ def distribute_tensor(
 ) -> DTensor:
     """Process `src_data_rank`'s tensor, spread over the mesh. None: each process's own, which have to be the same.
 
-    Raises NotImplementedError for layouts other than `Shard(0)` and `Replicate()`.
+    Raises NotImplementedError for layouts other than `Shard` and `Replicate`, IndexError for a dimension that is not there.
     """
     if device_mesh is None:
         raise NotImplementedError("distribute_tensor needs its device_mesh")
-    placement, group = _checked(device_mesh, placements or [Replicate()]), device_mesh.get_group(0)
+    placement, group = _checked(device_mesh, placements or [Replicate()], tensor.ndim), device_mesh.get_group(0)
     whole = tensor.detach().contiguous()
     if src_data_rank is None:
-        local = _own_rows(whole, device_mesh) if isinstance(placement, Shard) else whole.clone()
+        local = _own_rows(whole, device_mesh, placement.dim) if isinstance(placement, Shard) else whole.clone()
     elif isinstance(placement, Replicate):
         local = whole.clone()
         broadcast_(local, group_src=src_data_rank, group=group)
     else:
-        local = _scattered(whole, group, src_data_rank)
+        assert isinstance(placement, Shard)
+        local = _scattered(whole.movedim(placement.dim, 0), group, src_data_rank)
+        local = local.movedim(0, placement.dim).clone(memory_format=contiguous_format)
     return DTensor._make(local, device_mesh, placement, whole.shape, tensor.requires_grad)
 
 

@@ -334,12 +334,7 @@ class Reducer:
         group, op, share = self.group, self.sum_op, self.share
         if not bucket.is_alone:
             return lambda key, array: group.all_reduce(key, array, op)
-
-        def divide_and_sum(key: bytes, array: np.ndarray) -> np.ndarray:
-            np.multiply(array, array.dtype.type(share), out=array)
-            return group.all_reduce(key, array.reshape(-1), op)
-
-        return divide_and_sum
+        return lambda key, array: group.all_reduce(key, array.reshape(-1), op, share)
 
     def _begin_captured(self, bucket: Bucket) -> None:
         """`_begin` in operators, and the halves of a sum, that a recorder hears of."""

@@ -1,0 +1,185 @@
+"""Sums among the processes of one host through memory that all of them map, in place of MPI's messages.
+
+An array goes in chunks: each process lays one out, times a factor, in a slot of its own memory, and says so by a counter; then it
+adds the slots of all, in the order of ranks, into its own array. That is two passes over the array, where MPI copies what
+another process has and adds it in passes of its own. While a chunk is added the next one has been laid out.
+
+A slot is free again when all have added what was in it. No word is needed for that: a process lays chunk k out after it
+has added chunk k - 2, for which it has seen chunk k - 2 of all others, and those had added chunk k - 4 by then. So four slots do.
+
+Each chunk has a label, a checksum of the call in words: processes that make different calls never add each other's numbers.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import platform
+import secrets
+import sys
+import time
+import zlib
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import DistBackendError
+from .streaming import multiply
+
+if TYPE_CHECKING:
+    from .wire import Call, Wire
+
+__all__ = ["LEAST_BYTES", "SharedSums"]
+
+LEAST_BYTES = 1 << 12  # of an array: below, MPI's message is as quick
+_SLOTS = 4
+_CHUNK_BYTES = 1 << 19
+_PAGE = 1 << 12  # in front of the slots: the token, the counter, and a label for each slot
+_SIZE = _PAGE + _SLOTS * _CHUNK_BYTES
+_TOKEN, _COUNTER, _LABELS = 0, 8, 16  # in numbers of 8 bytes, a cache line each
+_SPINS = 2000  # looks before the processor is given away
+_TICK_S = 0.2
+_DIFFERENT_S = 5.0  # until the others have told which calls they make
+_MOST_PROCESSES = 4  # each reads what all others have laid out
+
+
+class SharedSums:
+    """The memory of a wire's processes. `make` gives None where they cannot share any, in all of them alike."""
+
+    def __init__(self, wire: Wire, maps: list[mmap.mmap]):
+        self._wire, self._done = wire, 0
+        self._words = [memoryview(m)[:_PAGE].cast("q") for m in maps]
+        self._slots = [
+            [np.frombuffer(m, np.uint8, _CHUNK_BYTES, _PAGE + i * _CHUNK_BYTES) for m in maps] for i in range(_SLOTS)
+        ]
+
+    @classmethod
+    def make(cls, wire: Wire, call: Call, is_local: bool) -> SharedSums | None:
+        """Map the memory of all, within a call that all of them make."""
+        token = secrets.randbits(62)
+        descriptor = _memory() if is_local and _is_possible(wire.size) else -1
+        try:
+            told = wire.all_gather(call, np.array([os.getpid(), descriptor, token], np.int64))
+            maps = _mapped(told, wire.rank, descriptor, token) if descriptor >= 0 else []
+            wire.barrier(call)  # all have written their token
+            votes = wire.all_gather(call, np.array([_are_those_of(maps, told)], np.int8))
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
+        return cls(wire, maps) if votes.all() else None
+
+    def sum(self, call: Call, array: np.ndarray, factor: Any) -> None:
+        """The sum over the processes of their arrays times their factors, in the array's memory, which is contiguous.
+
+        Raises DistBackendError where another process has died, makes another call, or does not come in time.
+        """
+        flat = array.reshape(-1)
+        size = _CHUNK_BYTES // flat.itemsize
+        label = zlib.crc32(call.note, zlib.crc32(call.key))
+        pieces = [flat[i : i + size] for i in range(0, flat.size, size)]
+        self._lay_out(pieces[0], factor, label)
+        for before, piece in pairwise(pieces):
+            self._lay_out(piece, factor, label)
+            self._add(call, before, self._done - 2, label)
+        self._add(call, pieces[-1], self._done - 1, label)
+
+    def _lay_out(self, piece: np.ndarray, factor: Any, label: int) -> None:
+        slot, words = self._done % _SLOTS, self._words[self._wire.rank]
+        multiply(piece, factor, self._part(slot, self._wire.rank, piece))
+        words[_LABELS + slot] = label
+        self._done += 1
+        words[_COUNTER] = self._done
+
+    def _part(self, slot: int, rank: int, like: np.ndarray) -> np.ndarray:
+        return self._slots[slot][rank][: like.nbytes].view(like.dtype)
+
+    def _add(self, call: Call, piece: np.ndarray, number: int, label: int) -> None:
+        slot = number % _SLOTS
+        for rank, words in enumerate(self._words):
+            if words[_COUNTER] <= number:
+                self._wait(call, words, number)
+            if words[_LABELS + slot] != label:
+                self._differs(call, rank)
+        parts = [self._part(slot, rank, piece) for rank in range(self._wire.size)]
+        np.add(parts[0], parts[1], out=piece)
+        for part in parts[2:]:
+            np.add(piece, part, out=piece)
+
+    def _wait(self, call: Call, words: memoryview, number: int) -> None:
+        """Until a process has laid a chunk out."""
+        for _ in range(_SPINS):
+            if words[_COUNTER] > number:
+                return
+        begun = looked = time.monotonic()
+        deadline = begun + call.timeout.total_seconds()
+        while words[_COUNTER] <= number:
+            if self._wire.in_background():
+                time.sleep(0.0001)
+            else:
+                os.sched_yield()
+            now = time.monotonic()
+            if now - looked > _TICK_S:
+                if looked == begun:
+                    call.announce()
+                looked = now
+                if self._wire.check_peers(call, deadline, lambda: words[_COUNTER] > number):
+                    return
+
+    def _differs(self, call: Call, rank: int) -> None:
+        call.announce()
+        deadline = time.monotonic() + _DIFFERENT_S
+        while time.monotonic() < deadline:
+            self._wire.check_peers(call, deadline, lambda: False)
+            time.sleep(0.01)
+        other = self._wire.members[rank]
+        raise DistBackendError(
+            f"process {other} makes another call than {call.text()} of process {self._wire.mesh.rank}"
+        )
+
+
+def _is_possible(processes: int) -> bool:
+    """Here counters and numbers are seen by others in the order in which they were written, as only x86 promises."""
+    return (
+        sys.platform == "linux"
+        and platform.machine() in ("x86_64", "AMD64")
+        and hasattr(os, "memfd_create")
+        and processes <= min(_MOST_PROCESSES, os.cpu_count() or 1)
+    )
+
+
+def _memory() -> int:
+    """The descriptor of memory without a name, which goes with the last process that maps it; -1 where there is none."""
+    descriptor = -1
+    try:
+        descriptor = os.memfd_create("rushlight-sums")
+        os.ftruncate(descriptor, _SIZE)
+    except OSError:
+        if descriptor >= 0:
+            os.close(descriptor)
+        return -1
+    return descriptor
+
+
+def _mapped(told: np.ndarray, rank: int, descriptor: int, token: int) -> list[mmap.mmap]:
+    """The memory of each process, as they have told; none where one of them cannot be reached."""
+    maps = []
+    try:
+        for i, (pid, theirs, _) in enumerate(told.tolist()):
+            opened = descriptor if i == rank else os.open(f"/proc/{pid}/fd/{theirs}", os.O_RDWR)
+            try:
+                maps.append(mmap.mmap(opened, _SIZE))
+            finally:
+                if i != rank:
+                    os.close(opened)
+        memoryview(maps[rank])[:_PAGE].cast("q")[_TOKEN] = token
+    except (OSError, ValueError):
+        return []
+    return maps
+
+
+def _are_those_of(maps: list[mmap.mmap], told: np.ndarray) -> bool:
+    """Whether each memory is that of the process that has told: numbers of processes may mean others in a container."""
+    return len(maps) == len(told) and all(
+        memoryview(m)[:_PAGE].cast("q")[_TOKEN] == token for m, token in zip(maps, told[:, 2].tolist(), strict=True)
+    )

@@ -1,0 +1,191 @@
+"""Sums in memory that the processes of a host share: the numbers of MPI's, labels of calls, deaths, and nothing left behind."""
+
+import os
+import signal
+import sys
+
+import numpy as np
+import pytest
+import shared_memory
+from several import gather_by_files, results_of, started
+
+import rushlight as torch
+import rushlight.distributed as dist
+
+pytest.importorskip("mpi4py")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory without a name is Linux's")
+
+SIZE = 3
+SIZES = [1024, 1025, 3_000, 131_072, 131_073, 700_001]  # of numbers: around a page, and a chunk
+
+
+def allow(more=True):
+    """Share memory although there are more processes than processors; or never."""
+    from rushlight.distributed.mpi import shared_sums
+
+    shared_sums._is_possible = lambda processes: more
+
+
+def values(rank, dtype, n):
+    x = np.random.default_rng(rank).standard_normal(n) * 100
+    return torch.tensor(x.astype(dtype))
+
+
+def _every_sum(rank):
+    group, out = dist.new_group(), {}
+    for dtype in ("float32", "float64", "int32", "complex64"):
+        for n in SIZES:
+            for op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG) if dtype.startswith("float") else (dist.ReduceOp.SUM,):
+                x = values(rank, dtype, n)
+                dist.all_reduce(x, op, group=group)
+                out[dtype, n, str(op)] = x.numpy().tobytes()
+    return group.wire._sums is not None, out
+
+
+def in_shared_memory(rank, size):
+    allow()
+    return _every_sum(rank)
+
+
+def by_messages(rank, size):
+    allow(rank == 1)  # if one cannot, none does
+    return _every_sum(rank)
+
+
+def times_a_factor(rank, size):
+    allow()
+    group, out = dist.new_group(), []
+    for n in (5, 3_000, 200_000):
+        x = np.full(n, rank + 1.0, np.float32)
+        returned = group.all_reduce(group.key(), x, dist.ReduceOp.SUM, 0.25)
+        out.append((returned is x, set(x.tolist())))
+    return out
+
+
+def many_in_a_row(rank, size):
+    """No slot is written before all have read it, whoever is late."""
+    allow()
+    group, found = dist.new_group(), []
+    for i in range(200):
+        x = torch.full((1 + 1100 * (i % 300),), float(i + rank))
+        dist.all_reduce(x, group=group)
+        if i % 3 == rank:
+            x.sort()
+        found.append(x.unique().tolist() == [3.0 * i + 3.0])
+    return all(found)
+
+
+def strided(rank, size):
+    allow()
+    group, whole = dist.new_group(), torch.zeros(200, 300)
+    part = whole.t()[::2]
+    part += rank + 1
+    dist.all_reduce(part, group=group)
+    return whole[:, ::2].unique().tolist(), whole[:, 1::2].unique().tolist()
+
+
+FUNCTIONS = [in_shared_memory, by_messages, times_a_factor, many_in_a_row, strided]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    before = shared_memory.names()
+    found = results_of(FUNCTIONS, SIZE, tmp_path_factory.mktemp("sums"))
+    assert not shared_memory.left_since(before)
+    return found
+
+
+def test_all_share_memory_or_none_does(results):
+    assert [r["in_shared_memory"][0] for r in results] == [True] * SIZE
+    assert [r["by_messages"][0] for r in results] == [False] * SIZE
+
+
+def test_sums_are_in_the_order_of_ranks(results):
+    for r in results:
+        for (dtype, n, op), found in r["in_shared_memory"][1].items():
+            a, b, c = (values(rank, dtype, n).numpy() for rank in range(SIZE))
+            expected = (a + b) + c
+            if "AVG" in op:
+                expected = expected / np.asarray(SIZE, dtype)
+            assert found == expected.tobytes(), (dtype, n, op)
+
+
+def test_messages_give_the_same_to_rounding(results):
+    for key, found in results[0]["by_messages"][1].items():
+        mine = np.frombuffer(results[0]["in_shared_memory"][1][key], key[0])
+        np.testing.assert_allclose(mine, np.frombuffer(found, key[0]), rtol=1e-4, atol=1e-4)
+
+
+def test_factors_are_in_the_arrays_own_memory(results):
+    assert [r["times_a_factor"] for r in results] == [[(True, {1.5})] * 3] * SIZE
+
+
+def test_slots_are_used_again(results):
+    assert [r["many_in_a_row"] for r in results] == [True] * SIZE
+
+
+def test_strided(results):
+    assert [r["strided"] for r in results] == [([6.0], [0.0])] * SIZE
+
+
+def act(rank, size, folder, way):
+    allow()
+    dist.init_process_group("mpi", f"file://{folder}/meet", world_size=size, rank=rank)
+    dist.all_reduce(torch.ones(5_000))
+    wire = dist.group.WORLD.wire
+    assert wire._sums is not None
+    dist.group.WORLD._made = 105  # the first calls are compared, and each thousandth
+    gather_by_files(rank, size, folder)
+    said = []
+    for _ in range(2):
+        try:
+            WAYS[way](rank)
+            said.append("nothing")
+        except dist.DistBackendError as error:
+            said.append(str(error))
+    with open(f"{folder}/{rank}", "w") as file:
+        file.write(" | ".join(said))
+    dist.destroy_process_group()
+
+
+def killed(rank):
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.all_reduce(torch.ones(500_000))
+
+
+def other_shape(rank):
+    dist.all_reduce(torch.ones(500_000 if rank else 400_000))
+
+
+def other_type(rank):
+    dist.all_reduce(torch.ones(500_000, dtype=torch.float32 if rank else torch.int32))
+
+
+def other_operation(rank):
+    dist.all_reduce(torch.ones(500_000), dist.ReduceOp.SUM if rank else dist.ReduceOp.AVG)
+
+
+def other_call(rank):
+    x = torch.ones(500_000)
+    dist.all_reduce(x) if rank else dist.broadcast(x, 0)
+    dist.all_reduce(x)
+
+
+WAYS = {f.__name__: f for f in (killed, other_shape, other_type, other_operation, other_call)}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_others_raise(way, tmp_path):
+    before = shared_memory.names()
+    processes = started(act, (2, str(tmp_path), way), 2).processes
+    for process in processes:
+        process.join(60)
+    died = way == "killed"
+    assert [process.exitcode for process in processes] == [0, -signal.SIGKILL if died else 0]
+    told = [(tmp_path / str(rank)).read_text() for rank in range(1 if died else 2)]
+    expected = "Connection closed by peer: process 1" if died else "the processes make different collective calls"
+    for text in told:
+        first, second = text.split(" | ", 1)
+        assert expected in first and second != "nothing"
+    assert not shared_memory.left_since(before)
