@@ -2,8 +2,8 @@
 
 The function runs once on copies of its arguments under a mode that sees every operator (`torch_dispatch.py`). A tensor is
 the node that made it: known by the object, or by its memory, since gradient rules are given the saved memory in new tensors.
-What is computed where no mode sees it would be a constant of the graph. So the graph then runs once more, beside the
-function, on other elements, and must give the same.
+What is computed where no mode sees it would be a constant of the graph. So function and graph then both run once
+more, on other elements, and must give the same.
 """
 
 from __future__ import annotations
