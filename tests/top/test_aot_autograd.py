@@ -171,7 +171,7 @@ def test_writes_to_inputs_and_buffers_happen():
 def test_decompositions_and_partitions():
     aten, compiler, split = torch.ops.aten, Compiler(), []
 
-    def partition(joint, inputs, *, num_fwd_outputs):
+    def partition(joint, inputs, *, num_fwd_outputs, static_lifetime_input_indices):
         split.append((len(calls(joint)), num_fwd_outputs))
         return default_partition(joint, inputs, num_fwd_outputs=num_fwd_outputs)
 

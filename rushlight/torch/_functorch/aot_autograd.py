@@ -108,7 +108,7 @@ class _WithBackward:
         joint, self.others, self.places, self.differentiable = _joint(f, values, compilers.decompositions)
         self.count, self.compilers = len(self.places), compilers
         tangents = [n.meta["val"] for n in joint.graph.nodes if n.op == "placeholder"][len(values) :]
-        split = compilers.split(joint, (values, tangents), num_fwd_outputs=self.count)
+        split = compilers.split(joint, (values, tangents), num_fwd_outputs=self.count, static_lifetime_input_indices=[])
         module, self.backward_module = split
         self.forward = _boxed(compilers.forward(module, list(values)))
         self.backward: Callable[[list], Any] | None = None

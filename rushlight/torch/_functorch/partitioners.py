@@ -10,6 +10,16 @@ from .proxy_tensor import BACKWARD, has_effect
 __all__ = ["default_partition", "min_cut_rematerialization_partition"]
 
 
+def _is_primal(node: Node) -> bool:
+    """Whether a node of a joint graph is an input of the function: `primals_1`, ..."""
+    return node.op == "placeholder" and not _is_tangent(node)
+
+
+def _is_tangent(node: Node) -> bool:
+    """Whether a node of a joint graph is the gradient of a result: `tangents_1`, ..."""
+    return node.op == "placeholder" and node.name.startswith("tangents")
+
+
 def default_partition(
     joint_module: GraphModule, _joint_inputs: Any, *, num_fwd_outputs: int, **options: Any
 ) -> tuple[GraphModule, GraphModule]:
@@ -45,8 +55,7 @@ def _backward_nodes(nodes: list[Node]) -> set[Node]:
     """The tangents, and the nodes that the backward pass added or that depend on them."""
     found: set[Node] = set()
     for n in nodes[:-1]:
-        is_tangent = n.op == "placeholder" and n.name.startswith("tangents")
-        if is_tangent or n.meta.get("partitioner_tag") == BACKWARD or found.intersection(n.all_input_nodes):
+        if _is_tangent(n) or n.meta.get("partitioner_tag") == BACKWARD or found.intersection(n.all_input_nodes):
             found.add(n)
     return found
 
