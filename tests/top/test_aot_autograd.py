@@ -140,7 +140,8 @@ def test_the_text_of_graphs():
         "def forward(self, primals_1, primals_2, tangents_1):\n    expand = torch.ops.aten.expand."
     )
     assert backward.endswith("return (mul_2, None)")
-    assert compiler.graphs[0].graph.find_nodes(op="placeholder")[0].meta["val"].shape == (3,)
+    meta = compiler.graphs[0].graph.find_nodes(op="placeholder")[0].meta
+    assert meta["val"].shape == meta["tensor_meta"].shape == (3,)
 
 
 def test_what_requires_no_grad_has_one_graph():

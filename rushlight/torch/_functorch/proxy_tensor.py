@@ -20,6 +20,7 @@ from ...core.random.mersenne import Generator
 from ...core.tensor.node import Output
 from ...core.tensor.tensor import Tensor, wrap
 from ...fx import Graph, GraphModule, Node
+from ...fx.passes.shape_prop import TensorMetadata
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...ops.random.sample import get_rng_state, set_rng_state
@@ -73,6 +74,7 @@ class GraphTracer(TorchDispatchMode):
         mode = FakeTensorMode(allow_non_fake_inputs=True)
         for node, value in self._values:
             node.meta["val"] = mode.from_tensor(value.detach())
+            node.meta["tensor_meta"] = TensorMetadata.of(value)
         root = Module()
         for name, value in self._constants.items():
             setattr(root, name, value)
