@@ -28,6 +28,7 @@ _SOURCES = {
     "torch._ops": "rushlight.core.dispatch.aten",
     "torch._vmap_internals": "rushlight.func._vmap_internals",
     "torch._tensor_str": "rushlight.core.tensor.printing",
+    "torch.fx.experimental.proxy_tensor": "rushlight.torch._functorch.proxy_tensor",
     "torch.utils.data._utils.collate": "rushlight.utils.data.collate",
     "torch.utils.data._utils.fetch": "rushlight.utils.data.fetch",
     "torch.utils.data._utils.pin_memory": "rushlight.utils.data.pinning",

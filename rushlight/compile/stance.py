@@ -20,8 +20,9 @@ class set_stance(Context):
             program; "fail_on_recompile": these raise RuntimeError. "eager_then_compile" and "aot_eager_then_compile" are
             how the default compiles here: the first call runs as Python.
         skip_guard_eval_unsafe: accepted; guards are always evaluated, so that results stay right.
-        force_backend: "eager" runs compiled functions as Python, "rushlight" and "inductor" are the default. What was
-            compiled with backend="eager" stays as it is.
+        force_backend: "eager" runs compiled functions as Python, "rushlight" and "inductor" are the default (what was
+            compiled with backend="eager" stays as it is). A function is given the graphs of all compiled functions, as
+            `compile(backend=...)` gives them, which are kept for as long as the compiled function.
     Raises:
         RuntimeError: another stance than the default has a backend, as in `set_stance("force_eager", force_backend="eager")`.
 
@@ -45,10 +46,6 @@ class set_stance(Context):
             if stance != "default":
                 raise RuntimeError("non-default stance cannot have force_backend set")
             check_options(backend=force_backend)
-            if callable(force_backend):
-                raise NotImplementedError(
-                    "set_stance(force_backend=<function>) is not implemented; compile(backend=...) is"
-                )
         self.stance = DynamoStance(stance, skip_guard_eval_unsafe, force_backend)
         self.prev = _activate(self.stance)
 

@@ -265,7 +265,7 @@ def qualified_name(function: Callable) -> str:
         return f"torch.{name}"
     if home in _OF_LEVELS:
         return f"torch.ops.quantized.{next((n for n, f in (operators_of_levels.value or {}).items() if f is function), name)}"
-    module = home.replace("rushlight", "torch", 1)
+    module = home.replace("rushlight", "torch", 1).replace("torch._ops", "torch.ops")
     return f"{module}.{getattr(function, '__qualname__', name)}"
 
 

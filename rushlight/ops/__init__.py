@@ -2,6 +2,7 @@
 
 import sys
 
+from ..core.dispatch.aten import Operators
 from ..core.dispatch.op import OPS
 from ..core.tensor.tensor import Tensor
 from .nn import (
@@ -37,6 +38,7 @@ for _old, _module in {
 }.items():  # fmt: skip
     sys.modules[f"{__name__}.{_old}"] = _module
 globals().update(OPS)
+aten = Operators()
 __all__ = [*OPS]  # pyright: ignore[reportUnsupportedDunderAll]: the files register the names
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Callable
+from contextlib import nullcontext
 from inspect import Parameter, signature
 from itertools import repeat
 from typing import Any, TypeGuard
@@ -110,7 +111,10 @@ class Algorithm(Optimizer):
         started = self._started
         if started is not None and not any(entry is None for entry in lists[-1] or ()):
             started = None
-        self._perform(update, lists, update.options(group))
+        options = update.options(group)
+        if "differentiable" in options and hasattr(thread.state.listener, "plainly"):
+            options["differentiable"] = True  # reads no numbers from tensors, as torch's compiled steps
+        self._perform(update, lists, options)
         if started is not None:
             for state, entry in zip(states, lists[-1] or (), strict=True):
                 state[started] = entry
@@ -133,7 +137,9 @@ class Algorithm(Optimizer):
             if not state:
                 if group.get("fused"):
                     check_fused(p)
-                state.update(self._new_state(p, group))
+                listener = thread.state.listener
+                with listener.plainly() if hasattr(listener, "plainly") else nullcontext():
+                    state.update(self._new_state(p, group))
             params.append(p)
             grads.append(grad)
             states.append(state)

@@ -15,6 +15,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn
 from rushlight.compile.jit import backward, module_calls, step
+from rushlight.compile.lower.llvm.engine import available
 from rushlight.core.dispatch.extension_points import module_caller, module_programs
 from rushlight.core.jit_switch import jit
 from rushlight.nn import functional as F
@@ -101,6 +102,7 @@ def both(make, **options):
     return net
 
 
+@pytest.mark.skipif(not available(), reason="loops become programs with llvmlite only")
 def test_a_loop_finds_its_module_by_itself(made):
     torch.compiler.reset()
     torch.manual_seed(3)
@@ -627,6 +629,7 @@ def test_a_module_that_trains_is_not_counted(made, monkeypatch):
     assert not made
 
 
+@pytest.mark.skipif(not available(), reason="loops become programs with llvmlite only")
 def test_the_backward_of_a_loop_around_a_compiled_module_is_a_program(made):
     torch.compiler.reset()
     torch.manual_seed(0)

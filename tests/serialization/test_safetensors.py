@@ -4,13 +4,14 @@ import struct
 import ml_dtypes
 import numpy as np
 import pytest
-import safetensors as package
-from safetensors import SafetensorError
 
 import rushlight as torch
 from rushlight.core.tensor.tensor import Tensor, alias, wrap
 from rushlight.serialization import load as torch_load
 from rushlight.serialization import safetensors
+
+package = pytest.importorskip("safetensors")
+from safetensors import SafetensorError  # noqa: E402
 
 TENSORS = {
     "bfloat16": np.array([1.5, -2], ml_dtypes.bfloat16),

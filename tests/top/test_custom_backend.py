@@ -277,6 +277,38 @@ def test_errors_are_pythons_and_what_came_before_has_happened():
     assert torch.equal(x, torch.ones(2, 3)) and type(x) is torch.Tensor and not x.__dict__
 
 
+OPTIMIZERS = {  # name: (options, calls in the graphs of the first step; torch 2.13: 1 graph of 38 for Adam)
+    "Adadelta": ({}, [28]), "Adam": ({}, [42]), "AdamW": ({"amsgrad": True, "maximize": True}, [52]), "Muon": ({}, None),
+    "RMSprop": ({"centered": True, "momentum": 0.9}, [22]), "Rprop": ({}, [38]), "SGD": ({"momentum": 0.9, "nesterov": True}, [10, 10]),
+    "Adagrad": ({}, None), "Adamax": ({}, None), "NAdam": ({}, None), "RAdam": ({}, None), "ASGD": ({}, None), "Adafactor": ({}, None),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*the backend has compiled 8 graphs")  # ASGD and Adafactor break often
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_steps_of_rushlights_own_optimizers_are_graphs(name):
+    options, counts = OPTIMIZERS[name]
+    made = []
+
+    def backend(graph, inputs):
+        made.append(sum(n.op.startswith("call") for n in graph.graph.nodes))
+        return graph
+
+    ends = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        layer = nn.Linear(3, 2, bias=name != "Muon")
+        optimizer = getattr(torch.optim, name)(layer.parameters(), lr=0.01, **options)
+        step = torch.compile(optimizer.step, backend=backend) if compiled else optimizer.step
+        for k in range(2):
+            optimizer.zero_grad()
+            layer(torch.arange(3.0)[None] + k).square().sum().backward()
+            step()
+        ends.append([p.detach().clone() for p in layer.parameters()])
+    torch.testing.assert_close(*ends)
+    assert made and counts in (None, made)
+
+
 def test_rushlights_own_optimizers_run_as_they_are():
     p = nn.Parameter(torch.ones(2))
     optimizer = torch.optim.Adam([p], lr=0.5)

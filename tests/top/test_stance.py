@@ -5,6 +5,7 @@ import functools
 import pytest
 
 import rushlight as torch
+from rushlight import nn
 from rushlight.compile.jit.stance import DEFAULT, active
 
 set_stance = torch.compiler.set_stance
@@ -141,11 +142,32 @@ def test_force_backend(double, runs):
     assert runs == [(2,)]
     with pytest.raises(RuntimeError, match="Invalid backend: 'nonsense'"):
         set_stance(force_backend="nonsense")
-    with pytest.raises(NotImplementedError, match="force_backend=<function>"):
-        set_stance(force_backend=lambda graph, inputs: graph)
     with pytest.raises(RuntimeError, match="non-default stance cannot have force_backend set"):
         set_stance("force_eager", force_backend="eager")
     assert active.stance == DEFAULT
+
+
+def test_force_backend_gives_all_graphs_to_a_function(double, runs):
+    nodes, own = [], []
+
+    def backend(graph, inputs):
+        nodes.append(len(graph.graph.nodes))
+        return graph
+
+    def another(graph, inputs):
+        own.append(graph)
+        return graph
+
+    mine = torch.compile(lambda x: x.sin() + 1, backend=another)
+    mine(torch.ones(2))
+    with set_stance(force_backend=backend):
+        for _ in range(2):
+            assert double(torch.ones(2)).tolist() == [2, 2]
+            assert mine(torch.zeros(2)).tolist() == [1, 1]
+            assert torch.compile(nn.ReLU())(torch.tensor([-1.0, 1])).tolist() == [0, 1]
+    assert nodes == [3, 4, 3, 3] and len(own) == 1 and runs == [(2,)] * 2
+    double(torch.ones(2))
+    assert len(runs) == 2
 
 
 def test_unknown_stances_raise_at_the_call(double):

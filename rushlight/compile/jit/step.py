@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ...core.determinism import mode
-from ...core.dispatch.extension_points import profiled_block, training_observer
+from ...core.dispatch.extension_points import namespace, profiled_block, training_observer
 from ...core.dispatch.mode import thread
 from ...core.jit_switch import jit
 from ...core.locks import lock
@@ -119,6 +119,8 @@ class CompiledStep:
     of arguments that have come 64 times: there are up to 64 programs for these.
     """
 
+    backend: Any = None  # what the program gave `compile(backend=...)`
+
     def __init__(self, function: Callable, fullgraph: bool = False):
         update_wrapper(self, function)
         self.function = function
@@ -146,6 +148,7 @@ class CompiledStep:
         self.given_up = False
         self.first: CallGuards | None = None  # of the first call, until there is a capture
         self.again = 0  # captures that read more than those before them
+        self.by_backend: dict[Callable, CompiledStep] = {}  # the function for backends that the stance has set
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
@@ -157,7 +160,20 @@ class CompiledStep:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.given_up and active.stance is DEFAULT:
             return self._plainly(args, kwargs)
+        if active.stance is not DEFAULT:
+            forced = active.stance.backend
+            if callable(forced) and forced is not self.backend:
+                return self._for_backend(forced)(*args, **kwargs)
         return self.function(*args, **kwargs) if self._is_plain() else self._run(args, kwargs)
+
+    def _for_backend(self, backend: Callable) -> CompiledStep:
+        """The function compiled for a backend that the stance sets, the same one at each call."""
+        made = self.by_backend.get(backend)
+        if made is None:
+            assert namespace.value is not None
+            made = namespace.value._dynamo.optimize(backend, nopython=not self.fallback)(self.function)
+            self.by_backend[backend] = made
+        return made
 
     def _plainly(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run the function as Python, where `is_compiling` is true all the same."""

@@ -22,6 +22,11 @@ class TensorMetadata(NamedTuple):
     is_quantized: bool
     qparams: dict[str, Any]
 
+    @classmethod
+    def of(cls, t: Tensor) -> TensorMetadata:
+        """What there is to say of a tensor."""
+        return cls(t.shape, t.dtype, t.requires_grad, t.stride(), None, False, {})
+
 
 class ShapeProp(Interpreter):
     """Runs a graph and notes `tensor_meta` and `type` in each node's `meta`."""
@@ -35,7 +40,7 @@ class ShapeProp(Interpreter):
             if not isinstance(value, Tensor):
                 return value
             found.append(value)
-            return TensorMetadata(value.shape, value.dtype, value.requires_grad, value.stride(), None, False, {})
+            return TensorMetadata.of(value)
 
         meta = map_aggregate(result, note)
         if found:

@@ -9,10 +9,9 @@ depends on besides its arguments needs no guards: other Python code makes anothe
 from __future__ import annotations
 
 import operator
-import sys
 import weakref
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from ...compile.capture.sources import GraphBreakError
@@ -89,7 +88,6 @@ _WITHOUT_HISTORY = frozenset(
 )
 _RANDOM = ("rand", "normal", "bernoulli", "dropout", "multinomial", "uniform_", "exponential_", "poisson", "geometric_")
 _ARITHMETIC = {"add": "add", "sub": "sub", "mul": "mul", "div": "truediv", "true_divide": "truediv", "matmul": "matmul"}
-_OPTIMIZERS = f"{__name__.split('.')[0]}.optim"
 _KINDS = (Tensor, Parameter, Buffer, Deferred)
 
 
@@ -121,6 +119,15 @@ class Recorded:
 class _Listener:
     """Hears what a function does besides calls that become nodes: the graph may have to run before."""
 
+    @contextmanager
+    def plainly(self) -> Iterator[None]:
+        """Calls become no nodes meanwhile: an optimizer makes its state, which torch's graphs have as inputs."""
+        self.recorder.is_plain = True
+        try:
+            yield
+        finally:
+            self.recorder.is_plain = False
+
     def __init__(self, recorder: Recorder):
         self.recorder = recorder
 
@@ -138,9 +145,6 @@ class _Listener:
 
     def left(self, why: str) -> None:
         self.recorder.run(why)
-
-    def updating(self, *values: Any) -> None:
-        self.recorder.run("an optimizer's own step")
 
     def reseeded(self, *values: Any) -> None:
         self.recorder.run("the random stream is set")
@@ -165,7 +169,7 @@ class Recorder:
         self.compiled, self.fullgraph, self.names = compiled, fullgraph, names
         self.listener = _Listener(self)
         self.now = Recorded(modes())
-        self.is_running = False
+        self.is_running = self.is_plain = False
 
     def call(self, function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
         """The function's result."""
@@ -196,11 +200,9 @@ class Recorder:
         kwargs = dict(kwargs or {})
         leaves, structure = tree_flatten((args, kwargs))
         tensors = [a for a in leaves if isinstance(a, Tensor)]
-        if self.is_running or any(isinstance(t, FakeTensor) for t in tensors):
+        if self.is_running or self.is_plain or any(isinstance(t, FakeTensor) for t in tensors):
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
-        if _is_own_optimizer(sys._getframe(4)):
-            return self._plainly(func, args, kwargs, "an optimizer's own step")
         if any("_recorder" not in t.__dict__ and type(t) not in _KINDS for t in tensors):
             return self._plainly(func, args, kwargs, f"{name} of {type(tensors[0]).__name__}")
         if name in _TOLD:
@@ -374,11 +376,6 @@ class _as_recorded(_unheard):
         state = thread.state
         state.autocast = values[2]
         state.set(*values[:2])
-
-
-def _is_own_optimizer(frame: Any) -> bool:
-    """Whether a function of Rushlight's optimizers, which write memory below the operators, made the call."""
-    return frame.f_globals.get("__name__", "").startswith(_OPTIMIZERS)
 
 
 def _is_code(value: Any) -> bool:

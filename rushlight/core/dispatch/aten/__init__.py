@@ -5,6 +5,6 @@ torch's own schemas (schemas.txt); calls.py writes a call of one of our operator
 torch_dispatch.py asks `__torch_dispatch__` of classes and of modes.
 """
 
-from .operators import OpOverload, OpOverloadPacket, operator
+from .operators import Operators, OpOverload, OpOverloadPacket, operator
 
-__all__ = ["OpOverload", "OpOverloadPacket", "operator"]
+__all__ = ["OpOverload", "OpOverloadPacket", "Operators", "operator"]

@@ -15,7 +15,7 @@ from .function_schema import FunctionSchema, schema_of_own
 from .run import run_record
 from .schemas import overloads
 
-__all__ = ["OpOverload", "OpOverloadPacket", "functions", "operator", "register"]
+__all__ = ["OpOverload", "OpOverloadPacket", "Operators", "functions", "operator", "register"]
 
 _made: dict[str, OpOverloadPacket] = {}
 functions: dict[
@@ -125,6 +125,15 @@ def operator(
         found = _made[name] = OpOverloadPacket(name)
     found._function, found._refuse = found._function or function, found._refuse or refuse
     return found
+
+
+class Operators:
+    """All operators, as attributes: `ops.aten`, whose names the code of graphs writes as torch's does."""
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return operator(name)
 
 
 def register(name: str, function: Callable) -> None:

@@ -1,5 +1,5 @@
 """`torch._dynamo.backends`: what makes callables of graphs."""
 
-from . import registry
+from . import common, registry
 
-__all__ = ["registry"]
+__all__ = ["common", "registry"]

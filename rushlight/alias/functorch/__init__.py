@@ -15,7 +15,7 @@ from rushlight.func import calls, derivatives, vectorize
 from rushlight.func.calls import functional_call, stack_module_state
 from rushlight.nn.modules.module import Module
 
-from ..torch.version import __version__
+from ...torch.version import __version__
 
 __all__ = [
     "FunctionalModule",
