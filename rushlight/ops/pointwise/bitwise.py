@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import OPS, binary, composite, primitive, unary
 from ...core.dispatch.return_types import named
@@ -100,7 +101,7 @@ bitwise_not = unary(
 @composite(name="__invert__", method=True, function=False)
 def _invert(self):
     if self._array.dtype.kind not in "biu":
-        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+        raise type_error("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return bitwise_not(self)
 
 
@@ -256,7 +257,7 @@ def _(g, out):
 
 def _ldexp(input, other):
     if not isinstance(other, Tensor):
-        raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+        raise type_error(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if other.dtype is dtypes.bool_:
         raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
     by_integers = other.dtype.category < 2 and input.dtype.is_floating_point
