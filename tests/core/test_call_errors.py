@@ -70,6 +70,18 @@ def test_names_without_a_module():
         argmax(X, "b")
 
 
+def test_other_names_of_methods_and_functions():
+    put, where = X.index_put, (torch.tensor([0, 1]),)
+    with pytest.raises(RuntimeError, match="dtypes match"):
+        put(where, torch.ones(3, dtype=torch.float64))
+
+    class Layer:
+        sum = staticmethod(torch.linalg.vector_norm)
+
+    with pytest.raises(TypeError, match="vector_norm"):
+        Layer().sum(X, "a", "b")
+
+
 def test_arguments_that_cannot_be_read_leave_the_operators_own_message():
     with pytest.raises(TypeError, match=r"'dim'.* must be int, not str"):
         torch.argmax(*[X, "b"])

@@ -39,8 +39,11 @@ class _Site(NamedTuple):
     keywords: tuple[str, ...]
 
 
-def failed_call() -> Call | None:
-    """The program's call that led here; None where it is no call of a function that torch has under such a name."""
+def failed_call(exactly: bool = False) -> Call | None:
+    """The program's call that led here; None where it is no call of a function that torch has under such a name.
+
+    exactly: None too where the function puts other values into its parameters: what it was given is lost then.
+    """
     frame, callee = sys._getframe(1), None
     while frame is not None and _is_own(frame):
         frame, callee = frame.f_back, frame  # type: ignore[assignment]
@@ -51,16 +54,26 @@ def failed_call() -> Call | None:
         return None
     owner = _owner(frame, site.path)
     is_method = not isinstance(owner, (ModuleType, type))
-    found = _arguments(callee, site, is_method)
+    found = None if is_method and len(site.path) == 1 else _arguments(callee, site, is_method)
+    if exactly and _rebinds(callee.f_code):
+        return None
     if found is None:
         return None
-    args, kwargs = found
-    if not isinstance(owner, ModuleType):
-        is_tensors = bool(args) and isinstance(args[0], Tensor) and (is_method or issubclass(owner, Tensor))
-        return Call("Tensor", site.path[-1], args[1:], kwargs) if is_tensors else None
-    last = owner.__name__.rpartition(".")[2]
-    is_known = last in _KINDS and owner.__name__.partition(".")[0] in ("rushlight", "torch")
-    return Call(_KINDS[last], site.path[-1], args, kwargs) if is_known else None
+    (args, kwargs), name = found, site.path[-1]
+    if isinstance(owner, ModuleType):
+        last = owner.__name__.rpartition(".")[2]
+        is_known = last in _KINDS and owner.__name__.partition(".")[0] in ("rushlight", "torch")
+        return Call(_KINDS[last], name, args, kwargs) if is_known and _is_function(owner, name, callee) else None
+    if not args or not isinstance(args[0], Tensor):
+        return None
+    cls = owner if isinstance(owner, type) else type(args[0])
+    return Call("Tensor", name, args[1:], kwargs) if _is_function(cls, name, callee) else None
+
+
+def _is_function(owner: Any, name: str, callee: FrameType) -> bool:
+    """Whether a frame is a call of `owner.name`, and not of something that an object has under that name."""
+    code = getattr(getattr(owner, name, None), "__code__", None)
+    return callee.f_code is code or callee.f_code.co_name == "_first_function"  # that compiles the entry point
 
 
 def _is_own(frame: FrameType) -> bool:
@@ -127,6 +140,19 @@ def _arguments(callee: FrameType, site: _Site, is_method: bool) -> tuple[tuple, 
         return tuple(given[:positional]), {n: known[n] for n in site.keywords}
     except KeyError:  # deleted, or given in another spelling
         return None
+
+
+@lru_cache(256)
+def _rebinds(code: CodeType) -> bool:
+    """Whether a function puts other values into its parameters, which then are no longer what was given.
+
+    Generated entry points do so only with what was given by NumPy's names.
+    """
+    if code.co_filename.startswith("<rushlight "):
+        return False
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    stores = [i.argval for i in dis.get_instructions(code) if i.opname.startswith(("STORE_FAST", "STORE_DEREF"))]
+    return any((name[0] if isinstance(name, tuple) else name) in parameters for name in stores)
 
 
 @lru_cache(64)

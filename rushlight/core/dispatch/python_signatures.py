@@ -145,15 +145,18 @@ def _as_method(overload: _Overload) -> _Overload | None:
 # ---------------------------------------------------------------------------------------------- whether arguments fit
 
 
-def call_error() -> TypeError | None:
-    """torch's error for the program's call that led here, if torch's parser refuses it: it looks at types before all else."""
-    call = failed_call()
+def call_error(error: Exception | None = None) -> TypeError | None:
+    """torch's error for the program's call that led here, if torch's parser refuses it: it looks at types before all else.
+
+    error: what the call has raised. Where that is not about types, the arguments have to be known exactly.
+    """
+    call = failed_call(not isinstance(error, (AttributeError, TypeError, type(None))))
     return None if call is None else parse_error(*call)
 
 
 def raise_call_error(error: Exception) -> None:
     """Raise `call_error` in place of an error that a wrong argument may have led to."""
-    refused = call_error() if type(error) in PARSED_FIRST else None
+    refused = call_error(error) if type(error) in PARSED_FIRST else None
     try:
         if refused is not None:
             raise refused from None
@@ -293,7 +296,7 @@ def _fits_list(name: str, p: _Parameter, value: Any, place: int) -> tuple[bool, 
 
 
 def _check_elements(name: str, p: _Parameter, values: tuple) -> None:
-    wrong = next((k for k, v in enumerate(values) if not _is_index(v)), None)
+    wrong = next((k for k, v in enumerate(values) if not (_is_index(v) or isinstance(v, bool))), None)
     if wrong is not None:
         said = f"type must be tuple of ints,but got {type_name(values[wrong])}"
         raise _Wrong(

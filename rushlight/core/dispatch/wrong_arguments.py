@@ -118,7 +118,7 @@ def explained(name: str, f: Callable, is_method: bool = False) -> Callable:
         try:
             return f(*args, **kwargs)
         except (AttributeError, IndexError, TypeError, ValueError, RuntimeError) as error:
-            better = call_error() if type(error) in PARSED_FIRST else None
+            better = call_error(error) if type(error) in PARSED_FIRST else None
             better = better or read_in_python(name, args) or _better(name, f, args, kwargs, error, is_method)
             if better is None:
                 raise

@@ -129,25 +129,24 @@ def arange(
         except MemoryError as error:
             raise out_of_memory(error) from None
     check_options(layout, pin_memory)
-    if start is ... or end is ...:
-        start, end = 0, start if end is ... else end
-    if end is ...:
+    first, last = (0, start if end is ... else end) if start is ... or end is ... else (start, end)
+    if last is ...:
         raise type_error('arange() missing 1 required positional arguments: "end"')
-    if start is None or end is None or step is None:
-        got = ", ".join(map(type_name, (start, end, step)))
+    if first is None or last is None or step is None:
+        got = ", ".join(map(type_name, (first, last, step)))
         raise type_error(
             f"arange() received an invalid combination of arguments - got ({got}), but expected three numbers"
         )
-    start, end, step = _real("arange", "start", start), _real("arange", "end", end), _real("arange", "step", step)
-    if step == 0:
+    first, last, each = _real("arange", "start", first), _real("arange", "end", last), _real("arange", "step", step)
+    if each == 0:
         raise RuntimeError("step must be nonzero")
-    if (end - start) * step < 0:
+    if (last - first) * each < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if not (math.isfinite(start) and math.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
-    floats = any(isinstance(v, float) for v in (start, end, step))
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise RuntimeError(f"unsupported range: {first} -> {last}")
+    floats = any(isinstance(v, float) for v in (first, last, each))
     default = dtypes.get_default_dtype() if floats else dtypes.int64
-    return _made("arange", partial(_counted, start, end, step), out, dtype, default, requires_grad, device)
+    return _made("arange", partial(_counted, first, last, each), out, dtype, default, requires_grad, device)
 
 
 def _counted(start: Any, end: Any, step: Any, kind: np.dtype) -> np.ndarray:

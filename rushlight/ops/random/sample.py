@@ -555,7 +555,7 @@ def _draw_random(generator, a, *args, **named):
     if args and args[0] is None or isinstance(from_, np.bool_) or isinstance(to, np.bool_):
         got = ", ".join(map(type_name, args))
         raise type_error(f"random_() received an invalid combination of arguments - got ({got}), but expected integers")
-    if to is None and from_ is not None and "from" not in named:
+    if to is None and from_ is not None and "from" not in named and len(args) < 2:  # (0, None) has no upper bound
         from_, to = 0, from_
     return streams.random_(generator, a.shape, a.dtype, from_, to)
 

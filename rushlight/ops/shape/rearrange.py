@@ -64,7 +64,9 @@ def tile(input, dims):
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    if not isinstance(dims, (tuple, list)):
+        raise type_error(f"tile(): argument 'dims' (position 2) must be tuple of ints, not {type(dims).__name__}")
+    dims = tuple(dims)
     return _repeat(input, (1,) * (input._array.ndim - len(dims)) + dims)
 
 

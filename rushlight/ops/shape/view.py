@@ -5,6 +5,8 @@ The kernels return NumPy views; the core keeps memory, versions and histories to
 
 from __future__ import annotations
 
+from operator import index
+
 import numpy as np
 from numpy.lib.stride_tricks import as_strided as _stride
 
@@ -318,7 +320,11 @@ def squeeze(input, dim=..., *, axis=None):
         return _squeeze_all(input)
     if dim is None:
         raise type_error("squeeze() received an invalid combination of arguments - got (Tensor, NoneType)")
-    return _squeeze_dims(input, tuple(dim)) if isinstance(dim, (tuple, list)) else _squeeze_dim(input, dim)
+    return (
+        _squeeze_dims(input, tuple(dim))
+        if isinstance(dim, (tuple, list))
+        else _squeeze_dim(input, index(dim) if isinstance(dim, Tensor) else dim)
+    )
 
 
 # ---------------------------------------------------------------------------------------------- broadcasting views
