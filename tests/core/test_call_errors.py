@@ -143,3 +143,39 @@ def test_parser_takes_what_torch_takes():
         assert overloads_of(kind, name)
         assert parse_error(kind, name, args, kwargs) is None
     assert parse_error("torch", "no_such_name", (), {}) is None
+
+
+WRONG = [
+    (TypeError, "'dim'.* must be int, not bool", lambda: X.unsqueeze(True)),
+    (TypeError, "'dim'.* must be int, not Tensor", lambda: X.unsqueeze(torch.tensor(True))),
+    (TypeError, "'dim'.* must be int, not Tensor", lambda: X.argmax(torch.tensor(True))),
+    (TypeError, "'dim'.* must be int, not bool", lambda: X.size(True)),
+    (TypeError, "'dim'.* must be int, not bool", lambda: X.stride(True)),
+    (TypeError, r"tile\(\): argument 'dims' \(position 2\) must be tuple of ints, not int", lambda: torch.tile(X, 5)),
+    (TypeError, r"set_\(\) received an invalid combination of arguments - got \(NoneType\)", lambda: X.set_(None)),
+    (TypeError, "object of type 'NoneType' has no len", lambda: F.adaptive_avg_pool2d(torch.ones(1, 3, 8, 8), None)),
+    (TypeError, "'int' object is not callable", lambda: F.l1_loss(X, X.numpy())),
+    (AttributeError, "'list' object has no attribute 'size'", lambda: F.mse_loss(X, [1.0])),
+    (RuntimeError, "unresolved conjugated", lambda: torch.view_as_real(torch.ones(2, dtype=torch.complex64).conj())),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "call"), WRONG)
+def test_refused_as_by_torch(error, message, call):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_numbers_in_tensors_are_dimensions():
+    one = torch.tensor(1)
+    assert X.unsqueeze(one).shape == (2, 1, 3)
+    assert X.sum(torch.tensor(True)).shape == (2,)  # a list of one
+    assert X.squeeze(torch.tensor(True)).shape == (2, 3)
+    assert X.sum((0, True)).shape == ()
+
+
+def test_random_numbers_without_an_upper_bound():
+    torch.manual_seed(0)
+    x = torch.zeros(100).random_(0, None)
+    torch.manual_seed(0)
+    assert torch.equal(x, torch.zeros(100).random_())
