@@ -521,12 +521,12 @@ def _watched_detach(input):
 
 
 @composite(method=True, function=False)
-def set_(self, source=(), storage_offset=0, size=None, stride=None):
+def set_(self, source=..., storage_offset=0, size=None, stride=None):
     """Make the tensor use the memory, shape and strides of `source`, a tensor or a storage; without it it becomes empty.
 
     With `size`, the elements in that memory from `storage_offset` on.
     """
-    if isinstance(source, tuple) and not source:
+    if source is ...:
         empty = seen_as(self._array, run_on(backend_like(self), np.empty, 0, self.dtype.numpy))
         show_memory(self, empty, storage_of(wrap(empty)))
         self._storage.wrote(user_line())
