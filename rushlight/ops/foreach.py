@@ -11,6 +11,7 @@ from itertools import repeat
 from typing import Any
 
 from .. import ops
+from ..core.dispatch.errors import type_error
 from ..core.dispatch.slow_path import is_computed
 from ..core.tensor.tensor import Tensor
 from .linalg.linalg import vector_norm
@@ -35,7 +36,7 @@ def _tensors(values: Any, name: str, place: str = "self", position: int = 1) -> 
         return list(values)
     if isinstance(values, (list, tuple)) and not values:
         raise RuntimeError("Tensor list must have at least one tensor.")
-    raise TypeError(
+    raise type_error(
         f"{name}(): argument '{place}' (position {position}) must be tuple of Tensors, not {type(values).__name__}"
     )
 
@@ -99,17 +100,17 @@ def _binary(name: str, suffix: str) -> Callable[..., Any]:
         for word in ("scalar", "scalars", "exponent"):
             other = named.pop(word, other)
         if named:
-            raise TypeError(f"{full}() got an unexpected keyword argument '{next(iter(named))}'")
+            raise type_error(f"{full}() got an unexpected keyword argument '{next(iter(named))}'")
         if name == "pow" and not suffix and not isinstance(self, (list, tuple)):
             return (ops.pow(self, e) for e in _tensors(other, full, "exponent", 2))
         tensors = _tensors(self, full)
         if other is None:
-            raise TypeError(f'{full}() missing 1 required positional arguments: "other"')
+            raise type_error(f'{full}() missing 1 required positional arguments: "other"')
         if isinstance(other, Tensor) and name not in _ONE_TENSOR:
             other = other.item()
         is_given = is_computed(alpha) or alpha != 1
         if is_given and name not in _ALPHA:
-            raise TypeError(f"{full}() got an unexpected keyword argument 'alpha'")
+            raise type_error(f"{full}() got an unexpected keyword argument 'alpha'")
         options = {"alpha": alpha} if is_given else {}
         return (
             getattr(t, (of_tensor if isinstance(o, Tensor) else of_number) + suffix)(o, **options)

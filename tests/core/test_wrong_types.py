@@ -6,13 +6,13 @@ import rushlight as torch
 
 X = torch.ones(2, 3)
 CALLS = {
-    "cumsum(): argument 'dim' must be int, not tuple": lambda: X.cumsum(()),
-    "softmax(): argument 'dim' must be int, not str": lambda: X.softmax("a"),
-    "argmax(): argument 'dim' must be int, not float": lambda: X.argmax(1.5),
-    "topk(): argument 'k' must be int, not str": lambda: X.topk("a"),
-    "kthvalue(): argument 'k' must be int, not float": lambda: X.kthvalue(1.5),
-    "unsqueeze(): argument 'dim' must be int, not float": lambda: X.unsqueeze(1.5),
-    "where(): argument 'condition' (position 1) must be Tensor, not bool": lambda: torch.where(True, 1, 2),
+    "cumsum(): argument 'dim' (position 1) must be int, not tuple": lambda: X.cumsum(()),
+    "softmax(): argument 'dim' (position 1) must be int, not str": lambda: X.softmax("a"),
+    "argmax(): argument 'dim' (position 1) must be int, not float": lambda: X.argmax(1.5),
+    "topk(): argument 'k' (position 1) must be int, not str": lambda: X.topk("a"),
+    "kthvalue(): argument 'k' (position 1) must be int, not float": lambda: X.kthvalue(1.5),
+    "unsqueeze(): argument 'dim' (position 1) must be int, not float": lambda: X.unsqueeze(1.5),
+    "where() received an invalid combination of arguments - got (bool, int, int)": lambda: torch.where(True, 1, 2),
 }
 
 
@@ -27,7 +27,7 @@ FACTORIES = {
     "ones(): argument 'dtype' must be torch.dtype, not str": lambda: torch.ones(2, dtype="float32"),
     "tensor(): argument 'dtype' must be torch.dtype, not str": lambda: torch.tensor(1, dtype="int"),
     "new_ones(): argument 'dtype' must be torch.dtype, not str": lambda: X.new_ones(2, dtype="f"),
-    "sum(): argument 'dtype' must be torch.dtype, not str": lambda: X.sum(dtype="f"),
+    "sum() received an invalid combination of arguments - got (dtype=str, )": lambda: X.sum(dtype="f"),
     "kron(): argument 'other' (position 2) must be Tensor, not int": lambda: torch.kron(X, 3),
     "new(): invalid data type 'str'": lambda: torch.tensor([1, "a"]),
 }

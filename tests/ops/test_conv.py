@@ -228,7 +228,7 @@ def test_groups_are_whole_numbers():
     want = rl.nn.functional.conv2d(x, w, rl.ones(4), groups=4, dilation=2)
     assert rl.equal(rl.nn.functional.conv2d(x, w, rl.ones(4), groups=rl.tensor(4), dilation=2), want)
     for wrong in (True, 4.0, rl.tensor([4, 4])):
-        with pytest.raises(TypeError, match=r"argument 'groups' \(position 7\) must be int"):
+        with pytest.raises(TypeError, match=r"conv2d\(\) received an invalid .*groups="):
             rl.nn.functional.conv2d(x, w, groups=wrong)
 
 

@@ -162,7 +162,11 @@ class TestErrors:
         (lambda: rl.div(rl.tensor([1.0]), 2, rounding_mode="x"), RuntimeError, "rounding_mode to be one of"),
         (lambda: ~rl.tensor([1.0]), TypeError, "only implemented on integer and Boolean-type tensors"),
         (lambda: rl.maximum(rl.tensor([1.0]), 2), TypeError, "must be Tensor, not int"),
-        (lambda: rl.eq(5, rl.tensor([1.0])), TypeError, "must be Tensor, not int"),
+        (
+            lambda: rl.eq(5, rl.tensor([1.0])),
+            TypeError,
+            "received an invalid combination of arguments - got .int, Tensor",
+        ),
         (lambda: rl.tensor([1.0]) + "a", TypeError, "unsupported operand"),
         (lambda: rl.where(rl.tensor([1, 0]), 1.0, 2.0), RuntimeError, "expected condition to be a boolean tensor"),
         (lambda: rl.tensor([1.0]).clamp(), RuntimeError, "At least one of 'min' or 'max' must not be None"),
@@ -315,3 +319,18 @@ def test_ldexp_rounds_the_power_to_the_type_of_the_exponent():
     assert y.item() == math.inf and y.dtype is rl.float32 and type(y.grad_fn).__name__ == "LdexpBackward0"
     assert rl.ldexp(rl.tensor([3]), rl.tensor([2.5]).half()).tolist() == [16.96875]
     assert rl.ldexp(rl.ones(3, 2).t(), rl.ones(2, 3, dtype=rl.int64)).stride() == (1, 2)
+
+
+def test_shifts_promote_as_other_operators():
+    flags = rl.tensor([True, False])
+    assert (2 << flags).tolist() == [4, 2]
+    assert (2 << flags).dtype is rl.int64
+    assert (8 >> flags).tolist() == [4, 8]
+    assert (flags << 2).dtype is rl.int64
+    for call in (lambda: flags << True, lambda: flags >> flags, lambda: flags.clone().__ilshift__(flags)):
+        with pytest.raises(NotImplementedError, match="shift_cpu\" not implemented for 'Bool'"):
+            call()
+    with pytest.raises(NotImplementedError, match="\"lshift_cpu\" not implemented for 'Float'"):
+        2.5 << rl.tensor([1, 2])
+    with pytest.raises(NotImplementedError, match="\"rshift_cpu\" not implemented for 'ComplexFloat'"):
+        rl.tensor([1, 2]) >> 2j

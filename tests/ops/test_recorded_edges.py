@@ -32,8 +32,12 @@ def test_hinge_embedding_loss_lies_as_its_target():
     [
         (lambda: torch.arange(1j), RuntimeError, r"arange\(\): value cannot be converted to type double"),
         (lambda: torch.arange(0, 5, 1j), RuntimeError, r"arange\(\): value cannot be converted to type double"),
-        (lambda: torch.arange("a"), TypeError, r"arange\(\): argument 'end' must be Number, not str"),
-        (lambda: torch.arange(torch.ones(2)), TypeError, r"arange\(\): argument 'end' must be Number, not Tensor"),
+        (lambda: torch.arange("a"), TypeError, r"arange\(\): argument 'end' \(position 1\) must be Number, not str"),
+        (
+            lambda: torch.arange(torch.ones(2)),
+            TypeError,
+            r"arange\(\): argument 'end' \(position 1\) must be Number, not Tensor",
+        ),
         (lambda: torch.gather(torch.ones(1), 0, torch.tensor([0]), out=(torch.ones(1),)), TypeError, "must be Tensor"),
         (lambda: torch.diag_embed(torch.tensor(1.0)), IndexError, "Dimension out of range"),
         (lambda: F.rms_norm(torch.tensor(1.0), (1,)), ValueError, "must have at least 1 dimensions, but got 0"),

@@ -12,6 +12,7 @@ from ..tensor import dtype as dtypes
 from ..tensor.dtype import type_word
 from ..tensor.size import broadcast_shapes
 from .aten.schemas import overloads
+from .python_signatures import call_error
 from .scalars import type_name
 from .torch_kernels import kernel_word
 
@@ -93,8 +94,12 @@ def was_raised(error: Exception) -> bool:
     return "numpy" not in code.co_filename and code.co_code[trace.tb_lasti] == opmap["RAISE_VARARGS"]
 
 
+def type_error(message: str) -> TypeError:
+    """An operator's error of a wrong argument: torch's message, or `message` where torch's parser takes the arguments."""
+    return call_error() or TypeError(message)
+
+
 def argument_type(name: str, argument: str, position: int, value: Any, expected: str = "Tensor") -> TypeError:
     """torch's error for an argument of the wrong type."""
-    return TypeError(
-        f"{name}(): argument '{argument}' (position {position}) must be {expected}, not {type_name(value)}"
-    )
+    wrong = f"{name}(): argument '{argument}' (position {position}) must be {expected}, not {type_name(value)}"
+    return call_error() or TypeError(wrong)

@@ -48,6 +48,7 @@ from .overlap import (
     shares_places,
     store,
 )
+from .python_signatures import PARSED_FIRST, call_error, raise_call_error
 from .scalars import number_as
 from .signatures import OfInplace
 from .slow_path import are_operands, call, common_type, composed, execute, finish, number_in, observe, plain, prepare
@@ -266,10 +267,12 @@ def _bind(record: Op, args: tuple, kwargs: dict) -> tuple:
     values = dict(zip(names, args, strict=False))
     star = args[len(names) :]
     if star and not sig.star:
-        raise TypeError(f"{record.name}_() takes {len(names)} positional arguments but {len(args)} were given")
+        raise call_error() or TypeError(
+            f"{record.name}_() takes {len(names)} positional arguments but {len(args)} were given"
+        )
     for k, v in kwargs.items():
         if k in values or k not in (*names, *sig.keyword):
-            raise TypeError(f"{record.name}_() got an unexpected keyword argument '{k}'")
+            raise call_error() or TypeError(f"{record.name}_() got an unexpected keyword argument '{k}'")
         values[k] = v
     defaults = {**sig.defaults, **sig.keyword_defaults}
     ordered = [*names, *([sig.star] if sig.star else []), *sig.keyword]
@@ -277,7 +280,7 @@ def _bind(record: Op, args: tuple, kwargs: dict) -> tuple:
         values[sig.star] = star
     missing = [k for k in ordered if k not in values and k not in defaults]
     if missing:
-        raise TypeError(f"{record.name}_() missing required argument: '{missing[0]}'")
+        raise call_error() or TypeError(f"{record.name}_() missing required argument: '{missing[0]}'")
     return tuple(values[k] if k in values else defaults[k] for k in ordered)
 
 
@@ -324,13 +327,17 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
         r = compute(record, arrays, metadata, own)
     except NoArray as error:
         return write_without_array(record, self, others, metadata, error)
-    except TypeError:
+    except TypeError as error:
         numbers = tuple([number_in(m) for m in metadata])
         if all(a is b for a, b in zip(numbers, metadata, strict=True)):
             for check in record.checks:
                 check(tensors)
+            raise_call_error(error)
             raise
         return write(record, self, others, numbers)
+    except PARSED_FIRST as error:
+        raise_call_error(error)
+        raise
     finally:
         state.target = None
     if r is not self._array:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..tensor import dtype as dtypes
+from .call_site import type_name
+from .python_signatures import call_error
 
 __all__ = [
     "NUMBERS",
@@ -60,13 +62,13 @@ def number_as(value: Any, d: dtypes.dtype) -> np.ndarray:
 def check_number(name: str, argument: str, value: Any, kind: str = "Number") -> None:
     """Raise torch's TypeError where an argument of function `name` that has to be a number is text, a list or None."""
     if not isinstance(value, NUMBERS):
-        raise TypeError(f"{name}(): argument '{argument}' must be {kind}, not {type_name(value)}")
+        raise call_error() or TypeError(f"{name}(): argument '{argument}' must be {kind}, not {type_name(value)}")
 
 
 def flag_type(name: str, option: str, value: Any, position: int = 0) -> TypeError:
     """torch's error for an option that has to be a bool; position: its place where it is given by place."""
     place = f" (position {position})" if position else ""
-    return TypeError(f"{name}(): argument '{option}'{place} must be bool, not {type_name(value)}")
+    return call_error() or TypeError(f"{name}(): argument '{option}'{place} must be bool, not {type_name(value)}")
 
 
 def check_flag(name: str, option: str, value: Any, position: int = 0) -> None:
@@ -137,18 +139,11 @@ def _parts(value: Any) -> tuple:
     return (value.real, value.imag) if isinstance(value, complex) else (value,)
 
 
-def type_name(value: Any) -> str:
-    """What torch's messages call the type of a value."""
-    kind = type(value)
-    if any(base.__module__.startswith("rushlight.") and base.__name__ == "Tensor" for base in kind.__mro__):
-        return "Tensor" if kind.__name__ == "Tensor" else kind.__name__
-    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
-
-
 def scalar_of(value: Any, name: str, argument: str, position: int) -> Any:
     """A number that was given as one or in a tensor without dimensions. Raises torch's TypeError for anything else."""
     if isinstance(value, NUMBERS):
         return value
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 and not isinstance(value, np.ndarray):
         return value.item()
-    raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Number, not {type_name(value)}")
+    wrong = f"{name}(): argument '{argument}' (position {position}) must be Number, not {type_name(value)}"
+    raise call_error() or TypeError(wrong)

@@ -40,6 +40,7 @@ from .overlap import (
     shares_places,
     store,
 )
+from .python_signatures import call_error, raise_call_error
 from .return_types import of_out
 from .scalars import flag_type, number_as
 from .torch_kernels import error_of, kernel_word, lacks
@@ -115,6 +116,7 @@ def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -
         numbers = tuple([dtypes.of_argument(number_in(m)) for m in metadata])
         if any(a is not b for a, b in zip(numbers, metadata, strict=True)):
             return call(record, tensors, numbers, error)
+        raise_call_error(better)
         better.__suppress_context__ = True  # what the fast path met says less
         return call_without_array(record, tensors, metadata, better)
     if state.level > 1 and type(r) is tuple:  # a result and what a gradient rule keeps of it must be one array
@@ -501,14 +503,14 @@ def write_out(
     """
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
-            raise TypeError(
+            raise call_error() or TypeError(
                 f"{name}(): argument 'out' must be tuple of {len(result)} Tensors, not {type(out).__name__}"
             )
         for r, o in zip(result, out, strict=True):
             write_out(name, inputs, r, o)
         return type(result)(out) if type(result) is tuple else of_out(type(result))(*out)
     if not isinstance(out, Tensor):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise call_error() or TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     _check_out(name, result, out)
     storage = storage_of(out)
     written_last = is_conjugated(out)  # its elements are worked out first

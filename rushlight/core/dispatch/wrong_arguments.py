@@ -17,6 +17,7 @@ from ..device.backend import out_of_memory
 from ..tensor.tensor import Tensor
 from .aten.schemas import composite_overloads, overloads
 from .errors import argument_type, was_raised
+from .python_signatures import PARSED_FIRST, call_error
 from .scalars import flag_type, type_name
 
 # too cheap, or too often called, for a frame of their own
@@ -109,11 +110,16 @@ def explained(name: str, f: Callable, is_method: bool = False) -> Callable:
         if flags and kwargs or len(args) > least:
             given = [(n, kwargs[n] if n in kwargs else args[i]) for n, i in flags if n in kwargs or i < len(args)]
             if wrong := wrong_flag(name, given):
-                raise _unlike_schemas(name, args, kwargs, is_method, _own_forms(f)) or flag_type(name, *wrong)
+                raise (
+                    call_error()
+                    or _unlike_schemas(name, args, kwargs, is_method, _own_forms(f))
+                    or flag_type(name, *wrong)
+                )
         try:
             return f(*args, **kwargs)
         except (AttributeError, IndexError, TypeError, ValueError, RuntimeError) as error:
-            better = read_in_python(name, args) or _better(name, f, args, kwargs, error, is_method)
+            better = call_error(error) if type(error) in PARSED_FIRST else None
+            better = better or read_in_python(name, args) or _better(name, f, args, kwargs, error, is_method)
             if better is None:
                 raise
         except MemoryError as error:

@@ -65,6 +65,8 @@ def _whole(size: Any, n: int) -> int:
 
 def wrap_dim(dim: int, ndim: int) -> int:
     """`dim` counted from the front. Raises IndexError outside the range; a 0-d tensor counts as 1-d."""
+    if type(dim) is not int and is_bool(dim):
+        raise TypeError(f"argument 'dim' must be int, not {_kind(dim)}")
     n = ndim or 1
     if not -n <= dim < n:
         if not hasattr(dim, "__index__"):
@@ -73,9 +75,19 @@ def wrap_dim(dim: int, ndim: int) -> int:
     return dim + n if dim < 0 else dim
 
 
+def is_bool(value: Any) -> bool:
+    """Whether a value is True or False, also as NumPy's or in a tensor: Python takes such a number for an index, torch not."""
+    return str(getattr(value, "dtype", type(value))) in ("torch.bool", "bool", "<class 'bool'>")
+
+
+def _kind(value: Any) -> str:
+    kind = type(value)
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
 def wrap_dims(dims: Iterable[int], ndim: int) -> tuple[int, ...]:
     """Each of `dims` counted from the front. Raises RuntimeError when one appears twice."""
-    wrapped = tuple(wrap_dim(d, ndim) for d in dims)
+    wrapped = tuple(wrap_dim(d if type(d) is int else index(d), ndim) for d in dims)
     if len(set(wrapped)) != len(wrapped):
         twice = next(d for d in wrapped if wrapped.count(d) > 1)
         raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")

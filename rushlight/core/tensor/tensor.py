@@ -130,9 +130,15 @@ class Tensor:
             return traced
         if dim is None:
             return size_of(self._array.shape)
-        if not self._array.ndim:
+        shape = self._array.shape
+        if type(dim) is int:
+            try:
+                return shape[dim]
+            except IndexError:
+                pass
+        if not shape:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-        return self._array.shape[wrap_dim(dim, self._array.ndim)]
+        return shape[wrap_dim(dim, len(shape))]
 
     @property
     def ndim(self) -> int:
@@ -213,6 +219,8 @@ class Tensor:
     def stride(self, dim: int | None = None) -> Any:
         """The strides in elements, or that of `dim`."""
         strides = strides_of(self)
+        if type(dim) is int and -len(strides) <= dim < len(strides):
+            return strides[dim]
         return strides if dim is None else strides[wrap_dim(dim, self._array.ndim)]
 
     def storage_offset(self) -> int:

@@ -706,7 +706,7 @@ class Tensor:
         """An alias without history: it shares memory and version and requires no grad."""
         ...
 
-    def set_(self, source: Tensor | None = None, storage_offset: _int = 0, size: _int | Sequence[_int] | None = None, stride: _int | Sequence[_int] | None = None) -> Self:
+    def set_(self, source: Tensor = ..., storage_offset: _int = 0, size: _int | Sequence[_int] | None = None, stride: _int | Sequence[_int] | None = None) -> Self:
         """Make the tensor use the memory, shape and strides of `source`, a tensor or a storage; without it it becomes empty."""
         ...
 

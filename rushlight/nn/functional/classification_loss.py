@@ -290,7 +290,7 @@ def binary_cross_entropy(
     tensor(0.3466)
     """
     reduction = check_reduction(legacy_reduction(size_average, reduce, reduction))
-    if target.shape != input.shape:
+    if target.size() != input.size():
         raise ValueError(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
             "deprecated. Please ensure they have the same size."
@@ -322,7 +322,7 @@ def binary_cross_entropy_with_logits(
     tensor(0.3466)
     """
     reduction = check_reduction(legacy_reduction(size_average, reduce, reduction))
-    if target.shape != input.shape:
+    if target.size() != input.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
     return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight=pos_weight, reduction=reduction)
 

@@ -247,7 +247,7 @@ def huber_loss(
 
 
 def _warn_unless_same_size(input: Tensor, target: Tensor) -> None:
-    if target.shape != input.shape:
+    if target.size() != input.size():
         warnings.warn(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will "
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.device import devices
 from ...core.device.backend import Backend, run_on
 from ...core.device.buffer import Buffer, outline_of
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import OPS
 from ...core.dispatch.scalars import type_name
@@ -34,7 +35,7 @@ def requiring_grad(t: Tensor, requires_grad: Any = True) -> Tensor:
     if requires_grad is not True:
         if requires_grad is None:
             return t
-        raise TypeError(f"{_caller()}argument 'requires_grad' must be bool, not {type_name(requires_grad)}")
+        raise type_error(f"{_caller()}argument 'requires_grad' must be bool, not {type_name(requires_grad)}")
     if not (t.is_floating_point() or t.is_complex()):
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return t.requires_grad_()
@@ -59,7 +60,7 @@ def numpy_type(dtype: Any, default: dtypes.dtype) -> np.dtype:
     kind = dtypes.of_argument(dtype)
     if isinstance(kind, dtypes.dtype):
         return kind.numpy
-    raise TypeError(f"{_caller()}argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    raise type_error(f"{_caller()}argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
 
 
 def _caller() -> str:
@@ -77,11 +78,11 @@ def check_options(layout: Any, pin_memory: Any) -> None:
     """Raise for what no tensor here can have: sparse storage and page-locked memory."""
     if layout is not None and layout is not strided:
         if type(layout) is not type(strided):
-            raise TypeError(f"argument 'layout' must be torch.layout, not {type(layout).__name__}")
+            raise type_error(f"argument 'layout' must be torch.layout, not {type(layout).__name__}")
         raise NotImplementedError(f"layout={layout!r} is not implemented; use torch.strided")
     if pin_memory is not False and pin_memory is not None:
         if pin_memory is not True:
-            raise TypeError(f"{_caller()}argument 'pin_memory' must be bool, not {type_name(pin_memory)}")
+            raise type_error(f"{_caller()}argument 'pin_memory' must be bool, not {type_name(pin_memory)}")
         raise RuntimeError(
             "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory is available"
         )
@@ -92,7 +93,7 @@ def format_name(memory_format: Any, default: str = "preserve_format") -> str:
     if memory_format is None:
         return default
     if not isinstance(memory_format, MemoryFormat):
-        raise TypeError(f"argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}")
+        raise type_error(f"argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}")
     return memory_format.name
 
 

@@ -12,7 +12,7 @@ from ...core.device.backend import out_of_memory, run_on
 from ...core.device.buffer import Buffer, outline_of
 from ...core.dispatch.aten.torch_dispatch import ask_for
 from ...core.dispatch.aten.wrapper import Wrapper
-from ...core.dispatch.errors import argument_type
+from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite
 from ...core.dispatch.overlap import shares_places
@@ -47,12 +47,11 @@ def _shape(name: str, args: tuple, size: Any) -> tuple[int, ...]:
     elif args:
         shape = shape_from(args, name)
     else:
-        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+        raise type_error(f'{name}() missing 1 required positional arguments: "size"')
     for n in shape:
         if n < 0:
-            raise RuntimeError(
-                f"{name}: Dimension size must be non-negative. (Trying to create tensor with negative dimension {n}: {list(shape)})"
-            )
+            wrong = f"Trying to create tensor with negative dimension {n}: {list(shape)}"
+            raise RuntimeError(f"zeros: Dimension size must be non-negative. ({wrong})" if name == "zeros" else wrong)
     return shape
 
 
@@ -187,7 +186,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
         return filler.expand(_shape("full", (size,), None)).clone()
     value = scalar_of(fill_value, "full", "fill_value", 2)
     if not isinstance(size, (tuple, list)):
-        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+        raise type_error(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     shape = _shape("full", (size,), None)
     kind = numpy_type(dtype, dtypes.of_number(value)) if out is None else kind_of("full", out, dtype)
     value = exact(value, kind)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.device import devices
 from ...core.device.buffer import Buffer
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import composite
 from ...core.dispatch.scalars import exact, scalar_of
 from ...core.tensor import dtype as dtypes
@@ -89,7 +90,7 @@ def array_from(data: Any, dtype: Any = None) -> np.ndarray:
     if isinstance(data, (bool, int, float, complex)):
         return _from_numbers(data, dtype, {type(data)})
     if isinstance(data, str):
-        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+        raise type_error(f"new(): invalid data type '{type(data).__name__}'")
     if hasattr(data, "__array_interface__") or (hasattr(data, "__array__") and not isinstance(data, (list, tuple))):
         return array_from(np.asarray(data), dtype)
     if not hasattr(data, "__len__") or not hasattr(data, "__getitem__") or isinstance(data, dict):
@@ -150,7 +151,7 @@ def _from_numbers(values: Any, dtype: Any, kinds: set[Any]) -> np.ndarray:
             if target.kind in "iu"
             else "must be real number, not complex"
         )
-        raise TypeError(word)
+        raise type_error(word)
     with np.errstate(all="ignore"):
         return a.astype(target) if a.dtype != target else a
 
@@ -161,7 +162,7 @@ _PLAIN_REAL = {int, bool, float}
 def _whole_numbers(values: Any, kinds: set[Any]) -> np.ndarray:
     """Python's integers as uint64, digit for digit: NumPy takes a mixture of large and small ones for floats."""
     if float in kinds:
-        raise TypeError("an integer is required")
+        raise type_error("an integer is required")
     exactly = np.array(values, object)
     if exactly.size and exactly.min() < 0:
         raise OverflowError("can't convert negative int to unsigned")
@@ -239,7 +240,7 @@ def _check_shape(values: Any, dim: int = 0) -> None:
     n = len(values[0]) if isinstance(values[0], list) else None
     for v in values:
         if not isinstance(v, list):
-            raise TypeError(
+            raise type_error(
                 f"expected a sequence at dim {dim + 1} (got {type(v).__name__})" if n is not None else "not a sequence"
             )
         if n is None:
@@ -262,7 +263,7 @@ def from_numpy(ndarray):
     tensor([1., 2.], dtype=torch.float64)
     """
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+        raise type_error(f"expected np.ndarray (got {type(ndarray).__name__})")
     dtypes.from_numpy(ndarray.dtype)
     _refuse_foreign_memory(ndarray)
     if not ndarray.flags.writeable:

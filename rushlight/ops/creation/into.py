@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.overlap import check_apart, store
 from ...core.tensor.resizing import resize
@@ -17,7 +18,7 @@ from ...core.tensor.tensor import Tensor, type_word
 def kind_of(name: str, out: Any, dtype: Any = None) -> np.dtype:
     """The type of the numbers that go into `out`. Raises torch's errors for what cannot take them."""
     if not isinstance(out, Tensor):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise type_error(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if dtype not in (None, out.dtype):
         words = f"{type_word(dtype)} does not match dtype of out parameter ({type_word(out.dtype)})"
         raise RuntimeError(f"dtype {words}")

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.device import devices
 from ...core.device.backend import out_of_memory, run_on
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import composite
 from ...core.dispatch.scalars import exact, type_name
 from ...core.tensor import dtype as dtypes
@@ -28,20 +29,20 @@ def _number(v: Any) -> Any:
 def _real(name: str, argument: str, v: Any) -> Any:
     """An argument as a real number; None stays. Raises torch's error for what is none."""
     if isinstance(v, Tensor) and v.numel() != 1:
-        raise TypeError(f"{name}(): argument '{argument}' must be Number, not Tensor of shape {list(v.shape)}")
+        raise type_error(f"{name}(): argument '{argument}' must be Number, not Tensor of shape {list(v.shape)}")
     number = _number(v)
     if isinstance(number, complex):
         if number.imag:
             raise RuntimeError(f"{name}(): value cannot be converted to type double without overflow: {number}")
         return number.real
     if not (number is None or isinstance(number, (int, float)) or hasattr(number, "__index__")):
-        raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type(v).__name__}")
+        raise type_error(f"{name}(): argument '{argument}' must be Number, not {type(v).__name__}")
     return number
 
 
 def _check_count(name: str, steps: Any) -> None:
     if isinstance(steps, (float, np.floating, np.bool_)):
-        raise TypeError(f"{name}(): argument 'steps' must be int, not {type_name(steps)}")
+        raise type_error(f"{name}(): argument 'steps' must be int, not {type_name(steps)}")
 
 
 def _made(
@@ -128,25 +129,24 @@ def arange(
         except MemoryError as error:
             raise out_of_memory(error) from None
     check_options(layout, pin_memory)
-    if start is ... or end is ...:
-        start, end = 0, start if end is ... else end
-    if end is ...:
-        raise TypeError('arange() missing 1 required positional arguments: "end"')
-    if start is None or end is None or step is None:
-        got = ", ".join(map(type_name, (start, end, step)))
-        raise TypeError(
+    first, last = (0, start if end is ... else end) if start is ... or end is ... else (start, end)
+    if last is ...:
+        raise type_error('arange() missing 1 required positional arguments: "end"')
+    if first is None or last is None or step is None:
+        got = ", ".join(map(type_name, (first, last, step)))
+        raise type_error(
             f"arange() received an invalid combination of arguments - got ({got}), but expected three numbers"
         )
-    start, end, step = _real("arange", "start", start), _real("arange", "end", end), _real("arange", "step", step)
-    if step == 0:
+    first, last, each = _real("arange", "start", first), _real("arange", "end", last), _real("arange", "step", step)
+    if each == 0:
         raise RuntimeError("step must be nonzero")
-    if (end - start) * step < 0:
+    if (last - first) * each < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if not (math.isfinite(start) and math.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
-    floats = any(isinstance(v, float) for v in (start, end, step))
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise RuntimeError(f"unsupported range: {first} -> {last}")
+    floats = any(isinstance(v, float) for v in (first, last, each))
     default = dtypes.get_default_dtype() if floats else dtypes.int64
-    return _made("arange", partial(_counted, start, end, step), out, dtype, default, requires_grad, device)
+    return _made("arange", partial(_counted, first, last, each), out, dtype, default, requires_grad, device)
 
 
 def _counted(start: Any, end: Any, step: Any, kind: np.dtype) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.device.backend import on_device_of
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import emit_event, may_branch_on_data, take_target
 from ...core.dispatch.op import composite, primitive
@@ -208,7 +209,7 @@ def _item(i: Any) -> Any:
     if hasattr(i, "__index__"):
         return i.__index__()
     if isinstance(i, str):
-        raise TypeError("new(): invalid data type 'str'")
+        raise type_error("new(): invalid data type 'str'")
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
         f"{type(i).__name__})"
@@ -246,7 +247,7 @@ def _slice(s: slice) -> slice:
         if v is None or type(v) is int:
             return v
         if not hasattr(type(v), "__index__"):
-            raise TypeError("slice indices must be integers or None or have an __index__ method")
+            raise type_error("slice indices must be integers or None or have an __index__ method")
         return v.__index__()
 
     step = end(s.step)
@@ -620,7 +621,7 @@ def index_put_(input, indices, values, accumulate=False):
 
 def _values(name: str, input: Tensor, indices: Any, places: list, values: Any, accumulate: bool) -> Tensor:
     if not isinstance(values, Tensor):
-        raise TypeError(f"{name}(): argument 'values' (position 2) must be Tensor, not {type_name(values)}")
+        raise type_error(f"{name}(): argument 'values' (position 2) must be Tensor, not {type_name(values)}")
     return _source(input, values, places, tuple(places if accumulate else indices))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import copy_or_target, take_target
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import NUMBERS, exact, type_name
@@ -205,7 +206,7 @@ def _filler(x: Tensor, value: Any) -> Tensor:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     if not isinstance(value, Tensor):
         if not isinstance(value, NUMBERS):
-            raise TypeError(
+            raise type_error(
                 f"index_fill() received an invalid combination of arguments - got (int, Tensor, {type_name(value)}), but "
                 "expected one of:\n * (int dim, Tensor index, Tensor value)\n * (int dim, Tensor index, Number value)\n"
             )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import emit_event, may_branch_on_data
 from ...core.dispatch.op import composite, primitive
@@ -75,11 +76,11 @@ def _(g, mask):
 
 def _mask_value(x: Tensor, mask: Tensor, value: Any) -> tuple:
     if not isinstance(mask, Tensor):
-        raise TypeError(f"masked_fill(): argument 'mask' (position 1) must be Tensor, not {type(mask).__name__}")
+        raise type_error(f"masked_fill(): argument 'mask' (position 1) must be Tensor, not {type(mask).__name__}")
     d = x.dtype
     if not isinstance(value, Tensor):
         if not isinstance(value, NUMBERS):
-            raise TypeError(
+            raise type_error(
                 f"masked_fill() received an invalid combination of arguments - got (Tensor, {type_name(value)}), but "
                 "expected one of:\n * (Tensor mask, Tensor value)\n * (Tensor mask, Number value)\n"
             )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.device.backend import on_device_of
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.inplace import write
 from ...core.dispatch.mode import copy_or_target
 from ...core.dispatch.op import composite, primitive
@@ -286,7 +287,7 @@ def _scatter_order(dim, index, src, value):
     if isinstance(src, Tensor):
         return _scatter, (index, src), (dim,)
     if not isinstance(src, NUMBERS):
-        raise TypeError(
+        raise type_error(
             f"scatter() received an invalid combination of arguments - got (int, Tensor, {type_name(src)}), but expected "
             "one of:\n * (int dim, Tensor index, Tensor src)\n * (int dim, Tensor index, Number value)\n"
         )

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import composite
 from ...core.dispatch.scalars import check_flag
@@ -61,7 +62,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     tensor(5.)
     """
     if isinstance(ord, str):
-        raise TypeError("linalg_vector_norm(): argument 'ord' (position 2) must be Number, not str")
+        raise type_error("linalg_vector_norm(): argument 'ord' (position 2) must be Number, not str")
     check_floating(x._array, "linalg.vector_norm", low=True)
     check_norm_type(x, dtype, "linalg.vector_norm")
     dims = _dims(dim)

@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from ...core.device.backend import on_device_of
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.inplace import write
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import composite, primitive
@@ -57,7 +58,7 @@ def inplace_of(op, *metadata):
             values = dict(zip(names, metadata, strict=False)) | dict(zip(names, given, strict=False))
             for name in named:
                 if name not in names or name in names[: len(given)]:
-                    raise TypeError(f"{f.__name__}() got an unexpected keyword argument '{name}'")
+                    raise type_error(f"{f.__name__}() got an unexpected keyword argument '{name}'")
             given = tuple((values | named)[name] for name in names[: max(len(metadata), len(values | named))])
         return write(record, input, (), (*given, *metadata[len(given) :]))
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core.device.backend import on_device_of
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import may_branch_on_data, thread
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.casting import dense_like
@@ -212,7 +213,7 @@ def _causal(mask: Tensor, queries: int, keys: int) -> Tensor:
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
     for i, (name, t) in enumerate((("query", query), ("key", key), ("value", value))):
         if not isinstance(t, Tensor):
-            raise TypeError(
+            raise type_error(
                 f"scaled_dot_product_attention(): argument '{name}' (position {i + 1}) must be Tensor, not "
                 f"{type(t).__name__}"
             )

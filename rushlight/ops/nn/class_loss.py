@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
@@ -189,7 +190,7 @@ def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean
     if not isinstance(input, Tensor) or not isinstance(target, Tensor):
         wrong = target if isinstance(input, Tensor) else input
         place = "'target' (position 2)" if isinstance(input, Tensor) else "'input' (position 1)"
-        raise TypeError(f"cross_entropy_loss(): argument {place} must be Tensor, not {type(wrong).__name__}")
+        raise type_error(f"cross_entropy_loss(): argument {place} must be Tensor, not {type(wrong).__name__}")
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     d = 0 if input._array.ndim == 1 else 1

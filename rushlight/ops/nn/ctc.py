@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.dtype import from_numpy, type_word
 from ...core.tensor.tensor import Tensor
@@ -62,7 +63,7 @@ def _given(log_probs: Any, targets: Any, *lengths: Any) -> tuple[tuple[int, ...]
     lists = all(isinstance(v, (tuple, list)) and all(type(n) is int for n in v) for v in lengths)
     if not lists or not isinstance(log_probs, Tensor) or not isinstance(targets, Tensor):
         given = ", ".join(type(v).__name__ for v in (log_probs, targets, *lengths))
-        raise TypeError(
+        raise type_error(
             f"ctc_loss() received an invalid combination of arguments - got ({given}), but expected one of:\n"
             " * (Tensor log_probs, Tensor targets, tuple of ints input_lengths, tuple of ints target_lengths, int blank = 0, "
             "int reduction = at::Reduction::Mean, bool zero_infinity = False)\n"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.device.backend import on_device_of
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import assert_all, may_branch_on_data, no_grad
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import check_flag
@@ -150,7 +151,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     """
     if not isinstance(weight, Tensor) or not isinstance(input, Tensor):
         wrong = input if isinstance(weight, Tensor) else weight
-        raise TypeError(f"embedding(): argument 'indices' (position 2) must be Tensor, not {type(wrong).__name__}")
+        raise type_error(f"embedding(): argument 'indices' (position 2) must be Tensor, not {type(wrong).__name__}")
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     row = _row(padding_idx, weight._array.shape[0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import no_grad
 from ...core.dispatch.op import OPS, composite
 from ...core.tensor.dtype import bool_, float32, type_word
@@ -52,7 +53,7 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
     (tensor([2.]), tensor([1.2247]))
     """
     if not isinstance(normalized_shape, (tuple, list)):
-        raise TypeError(
+        raise type_error(
             "native_layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not "
             f"{type(normalized_shape).__name__}"
         )

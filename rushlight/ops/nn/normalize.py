@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.inplace import uncounted_writes
 from ...core.dispatch.mode import NothingLeftToSave, no_grad, thread
 from ...core.dispatch.op import OPS, composite, primitive
@@ -204,7 +205,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_
     tensor([-1.2247,  0.0000,  1.2247])
     """
     if isinstance(normalized_shape, int):
-        raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
+        raise type_error("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
     return _layer_norm(input, weight, bias, tuple(normalized_shape), eps)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor.casting import cast
@@ -196,7 +197,7 @@ def softmax(input, dim=None, dtype=None, *, out=None, axis=None):
     if axis is not None:
         dim = axis
     if dim is None:
-        raise TypeError(missing("softmax", "dim"))
+        raise type_error(missing("softmax", "dim"))
     result = _softmax(input, dim, dtype)
     return result if out is None else write_out("softmax", (input,), result, out)
 
@@ -220,7 +221,7 @@ def log_softmax(input, dim=None, dtype=None, *, out=None, axis=None):
     if axis is not None:
         dim = axis
     if dim is None:
-        raise TypeError(missing("log_softmax", "dim"))
+        raise type_error(missing("log_softmax", "dim"))
     result = _log_softmax(input, dim, dtype)
     return result if out is None else write_out("log_softmax", (input,), result, out)
 
@@ -329,11 +330,11 @@ def special_log_softmax(input, dim, dtype=None):
 
 def _dimension(dim: int | None, name: str) -> int:
     if dim is None:
-        raise TypeError(missing(name, "dim"))
+        raise type_error(missing(name, "dim"))
     return dim
 
 
 def _given(name: str, dim: int) -> int:
     if not hasattr(dim, "__index__"):
-        raise TypeError(f"{name}(): argument 'dim' (position 2) must be int, not {type(dim).__name__}")
+        raise type_error(f"{name}(): argument 'dim' (position 2) must be int, not {type(dim).__name__}")
     return dim

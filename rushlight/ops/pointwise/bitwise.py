@@ -6,14 +6,15 @@ import math
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import OPS, binary, composite, primitive, unary
 from ...core.dispatch.return_types import named
-from ...core.dispatch.scalars import number_as
+from ...core.dispatch.scalars import NUMBERS
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
-from ...core.tensor.tensor import Tensor, constant
+from ...core.tensor.tensor import Tensor
 from .building_blocks import F32, conjugate, for_types, in_order_of, of_arrays, zeros_of
 from .checks import not_implemented, tensors_only
 from .choice import where
@@ -100,13 +101,15 @@ bitwise_not = unary(
 @composite(name="__invert__", method=True, function=False)
 def _invert(self):
     if self._array.dtype.kind not in "biu":
-        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+        raise type_error("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return bitwise_not(self)
 
 
-def _shift(ufunc, fill):
+def _shift(ufunc, fill, name):
     def kernel(x, y):
         x, y = np.asarray(x), np.asarray(y)
+        if x.dtype.kind == "b":
+            raise not_implemented(f"{name}_cpu", x.dtype)
         d = x.dtype if x.ndim or not y.ndim else y.dtype
         bits = 8 * d.itemsize - (d.kind == "i" and fill is not None)
         wild = (y < 0) | (y >= bits)
@@ -119,7 +122,7 @@ def _shift(ufunc, fill):
 
 
 bitwise_left_shift = binary(
-    "bitwise_left_shift", _on_bits(_shift(np.left_shift, None), "lshift"), None, None, """Each integer moved up by `other` bits: input * 2^other.
+    "bitwise_left_shift", _on_bits(_shift(np.left_shift, None, "lshift"), "lshift"), None, None, """Each integer moved up by `other` bits: input * 2^other.
 
     Raises:
         NotImplementedError: the elements are floating-point numbers, as in `bitwise_left_shift(ones(2), ones(2))`.
@@ -130,7 +133,7 @@ bitwise_left_shift = binary(
     differentiable=False,
 )  # fmt: skip
 bitwise_right_shift = binary(
-    "bitwise_right_shift", _on_bits(_shift(np.right_shift, 0), "rshift"), None, None,
+    "bitwise_right_shift", _on_bits(_shift(np.right_shift, 0, "rshift"), "rshift"), None, None,
     """Each integer moved down by `other` bits: input / 2^other, rounded down.
 
     Raises:
@@ -145,7 +148,7 @@ bitwise_right_shift = binary(
 def _shift_operator(shift):
 
     def operator(self, other):
-        if not isinstance(other, (Tensor, int, float, np.generic)):
+        if not isinstance(other, (Tensor, *NUMBERS)):
             return NotImplemented
         return shift(self, other)
 
@@ -154,7 +157,7 @@ def _shift_operator(shift):
 
 def _reflected_shift(shift):
     def operator(self, other):
-        return shift(constant(number_as(other, self.dtype)), self) if isinstance(other, int) else NotImplemented
+        return shift(other, self) if isinstance(other, NUMBERS) else NotImplemented
 
     return operator
 
@@ -256,7 +259,7 @@ def _(g, out):
 
 def _ldexp(input, other):
     if not isinstance(other, Tensor):
-        raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+        raise type_error(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if other.dtype is dtypes.bool_:
         raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
     by_integers = other.dtype.category < 2 and input.dtype.is_floating_point

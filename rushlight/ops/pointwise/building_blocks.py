@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import take_target
 from ...core.dispatch.op import primitive
 from ...core.tensor.casting import cast_like, ordered_as_all
@@ -249,7 +250,7 @@ def of_arrays(ufunc):
 
     def run(x, y):
         if isinstance(y, _PYTHON_NUMBERS):
-            raise TypeError("a number where torch wants a tensor")
+            raise type_error("a number where torch wants a tensor")
         return ufunc(x, y)
 
     return run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import is_grad_enabled
 from ...core.dispatch.slow_path import are_operands
 from ...core.tensor import dtype as dtypes
@@ -53,7 +54,7 @@ def tensors_only(op, *positions):
         for i in positions:
             if not isinstance(tensors[i], Tensor):
                 argument = ("input", "other")[i]
-                raise TypeError(
+                raise type_error(
                     f"{name}(): argument '{argument}' (position {i + 1}) must be Tensor, not {type(tensors[i]).__name__}"
                 )
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...core.device.conjugated import Conjugated, seen
+from ...core.device.conjugated import Conjugated, is_conjugated, seen
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import write
 from ...core.dispatch.mode import thread
@@ -104,7 +104,7 @@ def _view_as_complex(input, /):
 
 @_view_as_complex.vjp
 def _(g):
-    return view_as_real(g)
+    return view_as_real(g.resolve_conj())
 
 
 @composite()
@@ -120,6 +120,11 @@ def view_as_real(input):
     """
     if input._array.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
+    if is_conjugated(input):
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view "
+            "it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original."
+        )
     return _view_as_real(input)
 
 

@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 from numpy._core.umath import clip as _clip  # type: ignore[import]  # without the wrapper that handles options
 
-from ...core.dispatch.errors import argument_type
+from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import take_target
 from ...core.dispatch.op import composite, node_name, primitive
@@ -137,12 +137,12 @@ def _both_limits(name, min, max):
         return min, max
     if isinstance(min, (list, tuple)) or isinstance(max, (list, tuple)):
         got = f"{type_name(min)}, {type_name(max)}"
-        raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, {got})")
+        raise type_error(f"{name}() received an invalid combination of arguments - got (Tensor, {got})")
     if isinstance(min, Tensor) == isinstance(max, Tensor) or min is None or max is None:
         return min, max
     min, max = number_in(min), number_in(max)
     if isinstance(min, Tensor) or isinstance(max, Tensor):
-        raise TypeError(
+        raise type_error(
             f"{name}() received an invalid combination of arguments: 'min' and 'max' must both be numbers or both be tensors"
         )
     return min, max
@@ -196,7 +196,7 @@ def _one_sided(name, side):
 
     def call(input, limit, out):
         if not isinstance(input, Tensor):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+            raise type_error(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         if isinstance(limit, Tensor):
             result = shown_as(clamp(input, limit) if side else clamp(input, None, limit), f"{node}1", absent)
         else:

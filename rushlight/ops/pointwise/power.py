@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dispatch import number_first
-from ...core.dispatch.errors import argument_type
+from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import MEMORY_BOUND, OPS, binary, composite, primitive
@@ -173,7 +173,7 @@ def pow(input, exponent, *, out=None):
     """
     if not are_operands((input, exponent)) or not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
         got = f"({type(input).__name__}, {type(exponent).__name__})"
-        raise TypeError(f"pow() received an invalid combination of arguments - got {got}, expected tensors or numbers")
+        raise type_error(f"pow() received an invalid combination of arguments - got {got}, expected tensors or numbers")
     if isinstance(exponent, Tensor):
         result = _pow_tensor(input, exponent) if isinstance(input, Tensor) else _pow_base(exponent, input)
     else:
@@ -212,7 +212,7 @@ def _reflected_power(self, base):
 def pow_(self, exponent):
     """self **= exponent, in place."""
     if not are_operands((exponent,)):
-        raise TypeError(f"pow_() received an invalid combination of arguments - got ({type(exponent).__name__})")
+        raise type_error(f"pow_() received an invalid combination of arguments - got ({type(exponent).__name__})")
     if isinstance(exponent, Tensor):
         return write(_pow_tensor.record, self, (exponent,), ())
     if self._array.dtype.kind in "iub" and isinstance(exponent, float):
@@ -371,7 +371,7 @@ def lerp(input, end, weight, *, out=None):
     tensor([ 0.5000, 15.0000])
     """
     if not isinstance(end, Tensor):
-        raise TypeError(f"lerp(): argument 'end' (position 2) must be Tensor, not {type(end).__name__}")
+        raise type_error(f"lerp(): argument 'end' (position 2) must be Tensor, not {type(end).__name__}")
     tensor = isinstance(weight, Tensor)
     if not tensor and type(weight) is not float:
         check_number("lerp", "weight", weight)
@@ -404,7 +404,7 @@ def _factor(name, d, value):
     if type(value) is float or type(value) is int:
         return exact(value, d) if d.kind in "iu" else value
     elif isinstance(value, (Tensor, np.ndarray, list, tuple)):
-        raise TypeError(f"{name}(): argument 'value' must be Number, not {type_name(value)}")
+        raise type_error(f"{name}(): argument 'value' must be Number, not {type_name(value)}")
     if isinstance(value, complex):
         exact(value, d)  # raises where something would be lost
     return value
@@ -479,7 +479,7 @@ def addcdiv(input, tensor1, tensor2, /, *, value=1):
     tensor([6.])
     """
     if input.dtype.kind in "biu":
-        raise TypeError("integers")  # the careful path explains
+        raise type_error("integers")  # the careful path explains
     return in_order_of(_add_quotient(input, tensor1, tensor2, python_number(value)), input, tensor1, tensor2)
 
 
@@ -513,7 +513,7 @@ def _no_numbers(op):
     def check(tensors):
         for i, t in enumerate(tensors):
             if not isinstance(t, Tensor):
-                raise TypeError(
+                raise type_error(
                     f"{op.record.name}(): argument '{names[i]}' (position {i + 1}) must be Tensor, not {type(t).__name__}"
                 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import emit_event
 from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.tensor.placeholder import Placeholder, no_kernel
@@ -143,7 +144,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     tensor([ True, False])
     """
     if not isinstance(other, Tensor):
-        raise TypeError(f"isclose(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+        raise type_error(f"isclose(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{type_word(input.dtype)} did not match {type_word(other.dtype)}")
     if rtol < 0 or atol < 0:
@@ -197,7 +198,7 @@ def equal(input, other):
     True
     """
     if not isinstance(other, Tensor):
-        raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+        raise type_error(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if input.is_quantized:
         return type(input).equal(input, other)
     for t in (input, other):

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from ...core.dispatch.errors import argument_type
+from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.scalars import type_name
 from ...core.dispatch.slow_path import write_out
@@ -464,7 +464,7 @@ def einsum(*args):
         )
     equation, *operands = _equation_first(args)
     if not isinstance(equation, str):
-        raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type_name(equation)}")
+        raise type_error(f"einsum(): argument 'equation' (position 1) must be str, not {type_name(equation)}")
     for i, t in enumerate(operands):
         if not isinstance(t, Tensor):
             raise argument_type("einsum", "tensors", i + 2, t)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import ml_dtypes
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite
 from ...core.dispatch.torch_function import disabled_impl
@@ -219,7 +220,7 @@ class QuantizedTensor(Tensor):
 
     def numpy(self, *, force: bool = False) -> Any:
         """Raises TypeError: NumPy has no such type."""
-        raise TypeError(f"Got unsupported ScalarType {type_word(self._type)}")
+        raise type_error(f"Got unsupported ScalarType {type_word(self._type)}")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self.numpy()
@@ -242,7 +243,7 @@ class QuantizedTensor(Tensor):
 
     def __len__(self) -> int:
         if not self._levels.ndim:
-            raise TypeError("len() of a 0-d tensor")
+            raise type_error("len() of a 0-d tensor")
         return len(self._levels)
 
     def __bool__(self) -> bool:
@@ -425,7 +426,7 @@ def _number(value: Any, kind: type) -> Any:
     if isinstance(value, Tensor):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, (int, np.integer) if kind is int else (int, float, np.number)):
-        raise TypeError(
+        raise type_error(
             "quantize_per_tensor() received an invalid combination of arguments: scale must be a float and zero_point an "
             f"int, or both tensors; got {type(value).__name__}"
         )

@@ -12,7 +12,7 @@ from ...core import random as streams
 from ...core.device import devices
 from ...core.device.backend import Backend, out_of_memory, run_on
 from ...core.dispatch.aten.wrapper import Wrapper
-from ...core.dispatch.errors import argument_type
+from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.extension_points import CALL, profiled_block, training_observer
 from ...core.dispatch.inplace import check_writable
 from ...core.dispatch.mode import emit_event, thread
@@ -473,7 +473,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     elif isinstance(std, Tensor):
         t = _normal_std(std, mean, generator)
     else:
-        raise TypeError("normal() received numbers for mean and std and no size: give size=, or a tensor")
+        raise type_error("normal() received numbers for mean and std and no size: give size=, or a tensor")
     return t
 
 
@@ -550,12 +550,12 @@ def _draw_normal(generator, a, mean=0.0, std=1.0):
 
 def _draw_random(generator, a, *args, **named):
     if len(args) > 2 or not set(named) <= {"from", "to"}:
-        raise TypeError(f"random_() received an invalid combination of arguments - got {(*args, *named)}")
+        raise type_error(f"random_() received an invalid combination of arguments - got {(*args, *named)}")
     from_, to = [*args, *(named[n] for n in ("from", "to") if n in named), None, None][:2]
     if args and args[0] is None or isinstance(from_, np.bool_) or isinstance(to, np.bool_):
         got = ", ".join(map(type_name, args))
-        raise TypeError(f"random_() received an invalid combination of arguments - got ({got}), but expected integers")
-    if to is None and from_ is not None and "from" not in named:
+        raise type_error(f"random_() received an invalid combination of arguments - got ({got}), but expected integers")
+    if to is None and from_ is not None and "from" not in named and len(args) < 2:  # (0, None) has no upper bound
         from_, to = 0, from_
     return streams.random_(generator, a.shape, a.dtype, from_, to)
 
@@ -563,7 +563,7 @@ def _draw_random(generator, a, *args, **named):
 def _draw_uniform(generator, a, from_=0.0, to=1.0, **named):
     from_ = named.pop("from", from_)
     if named:
-        raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(named))}'")
+        raise type_error(f"uniform_() got an unexpected keyword argument '{next(iter(named))}'")
     return streams.uniform(
         generator, a.shape, a.dtype, float_of("uniform_", "from", from_), float_of("uniform_", "to", to)
     )

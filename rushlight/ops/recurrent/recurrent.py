@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import emit_event
 from ...core.dispatch.op import composite
 from ...core.tensor.node import shown_as
@@ -158,7 +159,7 @@ def _arguments(name: str, args: tuple, kwargs: dict) -> dict:
         hx = "tuple of Tensors hx" if name == "lstm" else "Tensor hx"
         rest = "tuple of Tensors params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
         got = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()])
-        raise TypeError(
+        raise type_error(
             f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:\n"
             f" * (Tensor data, Tensor batch_sizes, {hx}, {rest})\n * (Tensor input, {hx}, {rest}, bool batch_first)\n"
         )
@@ -256,7 +257,7 @@ def rnn_relu(*args: Any, **kwargs: Any):
 def _check_cell(name: str, input, states, w_ih, w_hh, chunks: int) -> None:
     """Raise torch's errors where the shapes of a cell's arrays do not fit."""
     if not isinstance(input, Tensor):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise type_error(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     x, w, u = input._array, w_ih._array, w_hh._array
     if x.shape[1] != w.shape[1]:
         raise RuntimeError(f"input has inconsistent input_size: got {x.shape[1]} expected {w.shape[1]}")
@@ -285,7 +286,7 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     tensor([[0., 0., 0.]])
     """
     if not isinstance(hx, (tuple, list)):
-        raise TypeError(f"lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not {type(hx).__name__}")
+        raise type_error(f"lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not {type(hx).__name__}")
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
     _check_cell("lstm_cell", input, hx, w_ih, w_hh, 4)

@@ -6,6 +6,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
@@ -263,7 +264,7 @@ def _check_trapezoid(name, y, x, dx, dim):
     if isinstance(dx, bool):
         raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
     if x is not None and dx is not None:
-        raise TypeError(f"{name}() takes either `x` or `dx`, not both")
+        raise type_error(f"{name}() takes either `x` or `dx`, not both")
     if x is not None and x.ndim == 1 and x.shape[0] != y.shape[dim]:
         raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
 

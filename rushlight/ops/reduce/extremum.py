@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
@@ -283,13 +284,13 @@ def _(g, input, out0, out1, dim, keepdim):
 def _dispatch(name, whole, along, pair):
     def call(input, dim, keepdim, other, out):
         if isinstance(keepdim, Tensor):
-            raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, int, Tensor)")
+            raise type_error(f"{name}() received an invalid combination of arguments - got (Tensor, int, Tensor)")
         if isinstance(dim, Tensor):
             dim, other = ..., dim
         if dim is None:
-            raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, NoneType)")
+            raise type_error(f"{name}() received an invalid combination of arguments - got (Tensor, NoneType)")
         if isinstance(input, (int, float)):
-            raise TypeError(
+            raise type_error(
                 f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, Tensor)"
             )
         if other is not None:

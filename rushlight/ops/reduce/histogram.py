@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import assert_all
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
@@ -107,7 +108,7 @@ def _unique_runs(input, /, dim):
 def _check_flags(name: str, **flags) -> None:
     for flag, value in flags.items():
         if not isinstance(value, (bool, np.bool_)):
-            raise TypeError(f"{name}(): argument '{flag}' must be bool, not {type(value).__name__}")
+            raise type_error(f"{name}(): argument '{flag}' must be bool, not {type(value).__name__}")
 
 
 def _sortable(a):
@@ -308,7 +309,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
         )
     if isinstance(bins, Tensor):
         if range is not None:
-            raise TypeError(
+            raise type_error(
                 "histogram() received an invalid combination of arguments: edges as a Tensor leave no range"
             )
         result = _histogram(input, bins, weight, None, range, density)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.dispatch.torch_function import told_by_keyword
@@ -152,7 +153,7 @@ def dist(input, other, p=2):
     tensor(5.)
     """
     if not isinstance(other, Tensor):
-        raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+        raise type_error(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if dtypes.bool_ in (input.dtype, other.dtype):
         return vector_norm(input - other, float(p), None, False, None)  # raises: bools have no difference
     kind = dtypes.promote_types(input.dtype, other.dtype)

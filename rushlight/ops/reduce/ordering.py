@@ -10,6 +10,7 @@ import operator
 import numpy as np
 
 from ...core.device.backend import on_device_of
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import assert_all
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
@@ -149,7 +150,7 @@ def sort(input, dim=-1, descending=False, stable=None, *, out=None, axis=None):
     if axis is not None:
         dim = axis
     if isinstance(dim, bool):
-        raise TypeError("sort(): argument 'dim' must be int, not bool")
+        raise type_error("sort(): argument 'dim' must be int, not bool")
     if stable is not None:
         check_flag("sort", "stable", stable)
     result = _sort(input, dim, descending, bool(stable))
@@ -450,7 +451,7 @@ def median(input, dim=..., keepdim=False, *, out=None, axis=None, keepdims=None)
     if axis is not None or keepdims is not None:
         dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
     if dim is None:
-        raise TypeError("median(): argument 'dim' (position 2) must be int, not NoneType")
+        raise type_error("median(): argument 'dim' (position 2) must be int, not NoneType")
     result = _median(input) if dim is ... else _median_dim(input, dim, keepdim)
     return result if out is None else write_out("median", (input,), result, out)
 
@@ -471,7 +472,7 @@ def nanmedian(input, dim=..., keepdim=False, *, out=None):
     tensor(3.)
     """
     if dim is None:
-        raise TypeError("nanmedian(): argument 'dim' (position 2) must be int, not NoneType")
+        raise type_error("nanmedian(): argument 'dim' (position 2) must be int, not NoneType")
     result = _nanmedian(input) if dim is ... else _nanmedian_dim(input, dim, keepdim)
     return result if out is None else write_out("nanmedian", (input,), result, out)
 

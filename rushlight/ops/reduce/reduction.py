@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from ...core.device.buffer import Buffer
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import may_branch_on_data, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
@@ -482,7 +483,7 @@ def _(g, input, out):
 @primitive(public=False, name="prod.dim", node="ProdBackward1", jit_min_elements=MANY)
 def _prod_dim(input, /, dim, keepdim, dtype):
     if not isinstance(dim, int):
-        raise TypeError(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
+        raise type_error(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
     return _product(input, axes_of(dim, input.ndim), keepdim, dtype)
 
 
@@ -558,7 +559,7 @@ def prod(input, dim=..., keepdim=False, *, dtype=None, out=None, axis=None, keep
     if axis is not None or keepdims is not None:
         dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
     if dim is None:
-        raise TypeError("prod() received an invalid combination of arguments - got (Tensor, NoneType)")
+        raise type_error("prod() received an invalid combination of arguments - got (Tensor, NoneType)")
     result = _prod_all(input, dtype) if dim is ... else _prod_dim(input, dim, keepdim, dtype)
     return result if out is None else write_out("prod", (input,), result, out)
 
@@ -656,7 +657,7 @@ def logsumexp(input, /, dim, keepdim=False):
     tensor(1000.6932)
     """
     if dim is None:
-        raise TypeError("logsumexp(): argument 'dim' (position 2) must be tuple of ints, not NoneType")
+        raise type_error("logsumexp(): argument 'dim' (position 2) must be tuple of ints, not NoneType")
     if input.dtype.kind in "biu":
         input = input.astype(dtypes.get_default_dtype().numpy)
     return log_sum_exp(input, axes_of(dim, input.ndim), keepdim)

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import composite, primitive
 from ...core.warn import warn
 from ..pointwise.building_blocks import CHUNK, F32, F64, MANY, add_reduce, dense, widened
@@ -171,7 +172,7 @@ def _moment_arguments(name, input, dim, unbiased, keepdim, correction):
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
     elif unbiased is not None:
-        raise TypeError("'unbiased' and 'correction' cannot both be given")
+        raise type_error("'unbiased' and 'correction' cannot both be given")
     n = count_of(input._array.shape, dim) if input._array.size else 0
     if n - correction <= 0 and input.dtype.category >= 2:
         _warn_degrees_of_freedom(name)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...core.device.backend import on_device_of
 from ...core.dispatch.autocast import Off
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
@@ -67,13 +68,13 @@ def _(g, tensors_shape, dim, needs):
 
 def _sequence(name: str, tensors) -> tuple:
     if isinstance(tensors, Tensor):
-        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
+        raise type_error(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
     tensors = tuple(tensors)
     if not tensors and name in ("hstack", "vstack", "dstack", "column_stack"):
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+            raise type_error(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
     return tensors
 
 
@@ -100,7 +101,7 @@ def cat(tensors, dim=0, *, axis=None, out=None):
         if not tensors:
             raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     if dim is None:
-        raise TypeError("cat(): argument 'dim' (position 2) must be int, not NoneType")
+        raise type_error("cat(): argument 'dim' (position 2) must be int, not NoneType")
     if out is None:
         return _cat(*tensors, dim=dim)
     with Off():

@@ -13,6 +13,7 @@ from ...core.device.conjugated import Conjugated, elements_of, seen_as
 from ...core.dispatch.aten import operator
 from ...core.dispatch.aten.torch_dispatch import ask_for, ask_mode, write_by_class
 from ...core.dispatch.aten.wrapper import Wrapper
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.extension_points import CALL, profiled_block
 from ...core.dispatch.inplace import accept_inplace, check_writable, set_history
 from ...core.dispatch.mode import emit_event, thread
@@ -141,7 +142,7 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
         elif isinstance(a, (str, int, devices.device)) and not isinstance(a, bool):
             device = a
         elif a is not None and not isinstance(a, bool):
-            raise TypeError(
+            raise type_error(
                 f"to() received an invalid combination of arguments: {type(a).__name__} is no dtype, device or tensor"
             )
     if len(args) > 2:
@@ -182,7 +183,7 @@ def _check_to(args: tuple, named: dict[str, Any]) -> None:
     taken = len(args) <= len(names) and all(k in names and k not in given for k in named)
     if not taken or not all(_fits_to(k, v) for k, v in (given | named).items()):
         got = ", ".join([*map(type_name, args), *(f"{k}={type_name(v)}" for k, v in named.items())])
-        raise TypeError(
+        raise type_error(
             f"to() received an invalid combination of arguments - got ({got}), but expected one of:{_FORMS}"
         )
 
@@ -341,7 +342,7 @@ def copy_(self, src, non_blocking=False):
     if isinstance(src, NUMBERS):
         src = constant(np.asarray(src))
     if not isinstance(src, Tensor):
-        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type_name(src)}")
+        raise type_error(f"copy_(): argument 'other' (position 1) must be Tensor, not {type_name(src)}")
     if type(self._array) is Wrapper or type(src._array) is Wrapper or thread.state.dispatching:
         return write_by_class("copy_", self, src)
     src = moved(src, backend_like(self))
@@ -452,7 +453,7 @@ def fill_(self, value):
     elif isinstance(value, NUMBERS):
         value = exact(value, self._array.dtype)
     else:
-        raise TypeError(f"fill_(): argument 'value' (position 1) must be Number, not {type_name(value)}")
+        raise type_error(f"fill_(): argument 'value' (position 1) must be Number, not {type_name(value)}")
     edge, shown = source[0]._edge if source else None, "FillBackward3" if source else "FillBackward2"
 
     def node():
@@ -520,12 +521,12 @@ def _watched_detach(input):
 
 
 @composite(method=True, function=False)
-def set_(self, source=None, storage_offset=0, size=None, stride=None):
+def set_(self, source=..., storage_offset=0, size=None, stride=None):
     """Make the tensor use the memory, shape and strides of `source`, a tensor or a storage; without it it becomes empty.
 
     With `size`, the elements in that memory from `storage_offset` on.
     """
-    if source is None:
+    if source is ...:
         empty = seen_as(self._array, run_on(backend_like(self), np.empty, 0, self.dtype.numpy))
         show_memory(self, empty, storage_of(wrap(empty)))
         self._storage.wrote(user_line())
@@ -537,7 +538,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
             given = type_name(source) + (
                 f", {type_name(storage_offset)}" if size is None and storage_offset != 0 else ""
             )
-            raise TypeError(
+            raise type_error(
                 f"set_() received an invalid combination of arguments - got ({given}), but expected one of:\n"
                 " * ()\n * (Tensor source)\n * (torch.Storage source)\n * (torch.Storage source, int storage_offset, "
                 "tuple of ints size, tuple of ints stride)\n"

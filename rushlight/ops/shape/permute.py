@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...core.dispatch.docs import like
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.size import (
     shape_from,
@@ -105,7 +106,7 @@ def permute(input, dims):
 def _permute_method(self, *args, dims=None):
     """The tensor with its dimensions in the order `dims`."""
     if not args and dims is None:
-        raise TypeError('permute() missing 1 required positional arguments: "dims"')
+        raise type_error('permute() missing 1 required positional arguments: "dims"')
     return _permute(self, shape_from(args, "permute", "dims") if dims is None else tuple(dims))
 
 

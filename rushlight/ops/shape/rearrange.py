@@ -7,7 +7,7 @@ from operator import index
 import numpy as np
 
 from ...core.device.backend import on_device_of
-from ...core.dispatch.errors import argument_type
+from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.mode import emit_event, may_branch_on_data, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.casting import copy_in_rows
@@ -64,7 +64,9 @@ def tile(input, dims):
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    if not isinstance(dims, (tuple, list)):
+        raise type_error(f"tile(): argument 'dims' (position 2) must be tuple of ints, not {type(dims).__name__}")
+    dims = tuple(dims)
     return _repeat(input, (1,) * (input._array.ndim - len(dims)) + dims)
 
 
@@ -177,7 +179,7 @@ def flip(input, dims):
     tensor([3, 2, 1])
     """
     if isinstance(dims, int):
-        raise TypeError("flip(): argument 'dims' (position 2) must be tuple of ints, not int")
+        raise type_error("flip(): argument 'dims' (position 2) must be tuple of ints, not int")
     return _flip(input, tuple(dims))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch.errors import argument_type
+from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import exact, type_name
 from ...core.tensor.casting import cast_like, copy_in_rows
@@ -220,7 +220,7 @@ def _number_around(value: Any) -> Any:
     """The real number in a tensor without dimensions. Raises torch's TypeError for anything else."""
     if isinstance(value, Tensor) and not value._array.ndim and not value.is_complex():
         return value.item()
-    raise TypeError(f"pad(): argument 'value' (position 4) must be float, not {type_name(value)}")
+    raise type_error(f"pad(): argument 'value' (position 4) must be float, not {type_name(value)}")
 
 
 @composite(functional=True)

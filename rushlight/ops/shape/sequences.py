@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.device.buffer import outline_of
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.overlap import is_expanded, out_of_order, shares_places
 from ...core.dispatch.scalars import check_number
@@ -62,7 +63,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     tensor([False,  True, False])
     """
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
-        raise TypeError("isin(): expected a Tensor as elements or test_elements")
+        raise type_error("isin(): expected a Tensor as elements or test_elements")
     for argument, value in (("element", elements), ("test_element", test_elements)):
         if not isinstance(value, Tensor):
             check_number("isin", argument, value)
@@ -94,7 +95,7 @@ def unravel_index(indices, shape):
     (tensor([1]), tensor([1]))
     """
     if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype is dtypes.bool_:
-        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+        raise type_error(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     sizes = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")

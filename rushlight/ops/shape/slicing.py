@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided as _stride
 
 from ...core.device.backend import on_device_of
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.torch_function import told_by_keyword
@@ -40,7 +41,7 @@ def select(input, /, dim, index):
     d = wrap_dim(dim, input.ndim)
     n = input.shape[d]
     if isinstance(index, float):
-        raise TypeError("select(): argument 'index' (position 3) must be int, not float")
+        raise type_error("select(): argument 'index' (position 3) must be int, not float")
     if not -n <= index < n:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}"

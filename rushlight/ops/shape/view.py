@@ -5,10 +5,13 @@ The kernels return NumPy views; the core keeps memory, versions and histories to
 
 from __future__ import annotations
 
+from operator import index
+
 import numpy as np
 from numpy.lib.stride_tricks import as_strided as _stride
 
 from ...core.dispatch.docs import like
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.inplace import check_writable
 from ...core.dispatch.mode import enable_grad, thread
 from ...core.dispatch.op import composite, primitive
@@ -124,7 +127,7 @@ def view(self, *shape, dtype=None, size=None):
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
         return _view_dtype(self, dtype or shape[0])
     if size is None:
-        raise TypeError(missing("view", "size"))
+        raise type_error(missing("view", "size"))
     return _view(self, size)
 
 
@@ -147,7 +150,7 @@ def reshape(input, *dims, shape=None):
     if shape is not None:
         dims = (shape,)
     elif not dims:
-        raise TypeError(missing("reshape", "shape"))
+        raise type_error(missing("reshape", "shape"))
     try:
         return _view(input, *dims)
     except RuntimeError as error:
@@ -316,8 +319,12 @@ def squeeze(input, dim=..., *, axis=None):
     if dim is ...:
         return _squeeze_all(input)
     if dim is None:
-        raise TypeError("squeeze() received an invalid combination of arguments - got (Tensor, NoneType)")
-    return _squeeze_dims(input, tuple(dim)) if isinstance(dim, (tuple, list)) else _squeeze_dim(input, dim)
+        raise type_error("squeeze() received an invalid combination of arguments - got (Tensor, NoneType)")
+    return (
+        _squeeze_dims(input, tuple(dim))
+        if isinstance(dim, (tuple, list))
+        else _squeeze_dim(input, index(dim) if isinstance(dim, Tensor) else dim)
+    )
 
 
 # ---------------------------------------------------------------------------------------------- broadcasting views

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dispatch.docs import like
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import OPS, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
@@ -110,7 +111,7 @@ def _scale(norm: str | None, forward: bool) -> int:
 def _floating(input: Any, name: str) -> Any:
     """The input as a floating-point or complex tensor; 16-bit types raise as on torch's CPU."""
     if not isinstance(input, Tensor):
-        raise TypeError(f"fft_{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise type_error(f"fft_{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     kind = input.dtype
     if kind.category < 2:
         return input.to(dtypes.get_default_dtype())  # type: ignore[attr-defined]
@@ -520,7 +521,7 @@ def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requir
 
 def _frequencies(name: str, k: Any, n: int, d: float, requires_grad: bool, out: Any) -> Any:
     if isinstance(d, complex):
-        raise TypeError(f"{name}(): argument 'd' (position 2) must be float, not complex")
+        raise type_error(f"{name}(): argument 'd' (position 2) must be float, not complex")
     span = float(n * d)
     result = k.mul_(1.0 / span if span else math.copysign(math.inf, span))
     return _finished(name, k, result.requires_grad_() if requires_grad else result, out)

@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from ...core.dispatch.errors import argument_type
+from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor, type_word
@@ -114,7 +114,9 @@ def _output_size(name, n, input, output_size, first=None):
         if len(output_size) != n:
             raise RuntimeError(f"{name}: output_size must be {n}")
         output_size = tuple(s if o is None else o for s, o in zip(shape[-n:], output_size, strict=False))
-    out = shape[-n:] if output_size is None else numbers(name, "output_size", 2, output_size, n)
+    if output_size is None and n > 1:
+        raise type_error(f"object of type 'NoneType' has no len(): output_size of {name}()")
+    out = numbers(name, "output_size", 2, output_size, n)
     for i in range(first or max(1, len(shape) - n), len(shape)):
         if not shape[i]:
             raise RuntimeError(

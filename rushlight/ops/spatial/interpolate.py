@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from ...core.dispatch.errors import argument_type
+from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import check_flag
 from ...core.tensor.dtype import from_numpy
@@ -297,7 +297,7 @@ def _sizes_and_scales(shape, size, scale_factor):
         else:
             size = (size,) * n
         if any(isinstance(s, float) for s in size):
-            raise TypeError(f"interpolate(): argument 'size' must be int or tuple of ints, but got {size}")
+            raise type_error(f"interpolate(): argument 'size' must be int or tuple of ints, but got {size}")
         return tuple(int(s) for s in size), None
     if scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ...core.dispatch.errors import type_error
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.dispatch.scalars import python_number
@@ -213,7 +214,7 @@ def polygamma(n, input, *, out=None):
     """
     n = python_number(n)
     if not isinstance(n, int):
-        raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+        raise type_error(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     result = _polygamma(input, n)
     return result if out is None else write_out("polygamma", (input,), result, out)
 
