@@ -76,7 +76,9 @@ MOST_SHAPES = (
 )
 REPAID = 64  # calls of such a shape before it is captured: they would have saved about what a program takes to make (an encoder of
 # 4 layers: 150 ms, and 1.5 in a call)
-_BETWEEN = 256  # calls without a program between two of them: what these take is then a third of the time, and less and less
+_BETWEEN = (
+    256  # calls without a program between two of them: what these take is then a third of the time, and less and less
+)
 _WAITING = (
     2  # of them that wait for their second capture, and the calls without a program after which these are given up
 )
