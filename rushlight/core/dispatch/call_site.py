@@ -90,7 +90,8 @@ def _owner(frame: FrameType, path: tuple[str, ...]) -> Any:
     value = next((scope[path[0]] for scope in scopes if path[0] in scope), None)
     if len(path) == 1:
         known = (sys.modules.get(name) for name in ("rushlight", "rushlight.nn.functional"))
-        return next((m for m in known if value is not None and vars(m).get(path[0]) is value), None)
+        owners = [m for m in known if m is not None and value is not None and vars(m).get(path[0]) is value]
+        return owners[0] if len(owners) == 1 else None  # one object under two names that torch has two functions for
     for name in path[1:-1]:
         if not isinstance(value, ModuleType):
             return None

@@ -41,7 +41,7 @@ def batch_norm(
     if eps < 0.0 or (training and eps == 0.0):
         kind = "positive during training" if training else "non-negative"
         raise ValueError(f"batch_norm eps must be {kind}, but got {eps}")
-    return ops.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    return ops.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 
 def _require_several(values_per_channel: int, size: Any) -> None:
@@ -75,7 +75,7 @@ def instance_norm(
     """
     if use_input_stats and math.prod(input.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
-    return ops.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+    return ops.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
 
 
 def layer_norm(

@@ -361,18 +361,19 @@ def _update(running: Tensor, new: Tensor, momentum: float) -> None:
 
 
 @composite()
-def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5,
-               cudnn_enabled=True):  # fmt: skip
-    """(x - mean) / sqrt(var + eps) * weight + bias for each channel; torch's core form of `nn.functional.batch_norm`.
+def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel; torch's core form of `nn.functional.batch_norm`, with the
+    arguments in another order.
 
     In training mean and (biased) variance are the batch's, and the running ones move towards them (with the unbiased
     variance) by the share `momentum`, in place; otherwise the running ones are used.
 
     Shape: (N, C, *), the others (C) -> (N, C, *)
     Raises:
-        RuntimeError: the running statistics have another size, as in `batch_norm(ones(2, 3), ones(2), ones(2))`.
+        RuntimeError: the running statistics have another size, as in
+            `batch_norm(ones(2, 3), None, None, ones(2), ones(2), False, 0.1, 1e-5, False)`.
 
-    >>> batch_norm(tensor([[1.0], [3.0]]), None, None, training=True)
+    >>> batch_norm(tensor([[1.0], [3.0]]), None, None, None, None, True, 0.1, 1e-5, False)
     tensor([[-1.0000],
             [ 1.0000]])
     """
@@ -511,27 +512,27 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
 
 
 @composite()
-def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1,
-                  eps=1e-5, cudnn_enabled=True):  # fmt: skip
-    """(x - mean) / sqrt(var + eps) * weight + bias for each channel of each sample; torch's core form.
+def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel of each sample; torch's core form, with the arguments in
+    another order than `nn.functional.instance_norm`.
 
     Args:
         use_input_stats: whether to use the sample's statistics rather than the running ones.
         momentum: the share by which running statistics, if given, move towards the batch's.
     Shape: (N, C, *), the others (C) -> (N, C, *)
 
-    >>> instance_norm(tensor([[[1.0, 3.0]]]))
+    >>> instance_norm(tensor([[[1.0, 3.0]]]), None, None, None, None, True, 0.1, 1e-5, False)
     tensor([[[-1.0000,  1.0000]]])
     """
     if use_input_stats is False and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     shape = input._array.shape
     n, c = shape[:2]
-    repeated = [None if p is None else p.repeat(n) for p in (running_mean, running_var, weight, bias)]
+    repeated = [None if p is None else p.repeat(n) for p in (weight, bias, running_mean, running_var)]
     x = input.contiguous().view(1, n * c, *shape[2:])
-    out = batch_norm(x, *repeated, use_input_stats, momentum, eps)
+    out = batch_norm(x, *repeated, use_input_stats, momentum, eps, cudnn_enabled)
     if use_input_stats:
-        for running, new in zip((running_mean, running_var), repeated, strict=False):
+        for running, new in zip((running_mean, running_var), repeated[2:], strict=True):
             if running is not None and new is not None:
                 with no_grad():
                     running.copy_(new.view(n, c).mean(0))

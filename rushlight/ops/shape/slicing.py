@@ -634,13 +634,26 @@ vsplit = _numpy_split("vsplit", lambda n: 0, 2)
 dsplit = _numpy_split("dsplit", lambda n: 2, 3)
 
 
+def _equal_parts(input, split_size, dim=0):
+    """Parts of equal size along `dim`; the last may be smaller.
+
+    Shape: (n, *) -> (split_size, *), ...
+    Raises:
+        RuntimeError: the size is negative, as in `split(ones(3), -1)`.
+
+    >>> split(tensor([1, 2, 3]), 2)
+    (tensor([1, 2]), tensor([3]))
+    """
+    return split(input, split_size, dim)
+
+
 _in_place("as_strided", as_strided)
 composite(name="as_strided_")(
     lambda input, size, stride, storage_offset=None: input.as_strided_(size, stride, storage_offset)
 )
 for _name, _view_of in (
     ("as_strided", as_strided), ("diagonal", diagonal), ("select", select), ("unbind", unbind),
-    ("split", split), ("split_with_sizes", split_with_sizes),
+    ("split", _equal_parts), ("split_with_sizes", split_with_sizes),
     ("unfold", lambda input, dimension, size, step: _unfold(input, dimension, size, step)),
     ("slice", lambda input, dim=0, start=None, end=None, step=1: slice_(input, dim, start, end, step)),
 ):  # fmt: skip

@@ -42,7 +42,7 @@ _PYTHON = frozenset((
     "norm", "stft", "unique", "unique_consecutive", "tensordot", "cdist", "lu", "lu_unpack", "interpolate",
     "upsample", "requires_grad_", "ctc_loss", "fractional_max_pool2d", "fractional_max_pool3d",
     "max_unpool1d",
-    "max_unpool2d", "max_unpool3d", "hspmm", "svd_lowrank", "pca_lowrank", "batch_norm", "instance_norm",
+    "max_unpool2d", "max_unpool3d", "hspmm", "svd_lowrank", "pca_lowrank",
 ))  # fmt: skip
 
 # functions of several operators that compute with sizes by `shape` alone: what they call is recorded
