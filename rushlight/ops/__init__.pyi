@@ -614,16 +614,16 @@ def rms_norm(input: Tensor, normalized_shape: _int | Sequence[_int], weight: Ten
     """x / sqrt(mean(x^2) + eps) * weight over the last dimensions."""
     ...
 
-def batch_norm(input: Tensor, running_mean: Tensor, running_var: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * weight + bias for each channel; torch's core form of `nn.functional.batch_norm`."""
+def batch_norm(input: Tensor, weight: Tensor, bias: Tensor, running_mean: Tensor, running_var: Tensor, training: _bool, momentum: _float, eps: _float, cudnn_enabled: Any) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel; torch's core form of `nn.functional.batch_norm`, with the"""
     ...
 
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
     """(x - mean) / sqrt(var + eps) * weight + bias over groups of channels; torch's core form of `nn.functional.group_norm`."""
     ...
 
-def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * weight + bias for each channel of each sample; torch's core form."""
+def instance_norm(input: Tensor, weight: Tensor, bias: Tensor, running_mean: Tensor, running_var: Tensor, use_input_stats: Any, momentum: _float, eps: _float, cudnn_enabled: Any) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel of each sample; torch's core form, with the arguments in"""
     ...
 
 def local_response_norm(input: Tensor, size: _int | Sequence[_int], alpha: _Number = 0.0001, beta: _Number = 0.75, k: _float = 1.0) -> Tensor:
@@ -964,7 +964,7 @@ def unbind_copy(input: Tensor, dim: _int = 0, *, axis: _int | Sequence[_int] | N
     """`unbind` as a copy: no later write to the input shows."""
     ...
 
-def split_copy(tensor: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> tuple[Tensor, ...]:
+def split_copy(input: Tensor, split_size: Any, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> tuple[Tensor, ...]:
     """`split` as a copy: no later write to the input shows."""
     ...
 
