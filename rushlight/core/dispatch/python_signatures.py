@@ -222,7 +222,9 @@ def _wrong(name: str, overload: _Overload, args: tuple, kwargs: dict[str, Any]) 
                 return _missing(name, parameters[i:])
         elif not (value is None and p.takes_none):
             fits, element = _fits(name, p, value, i)
-            if not fits and several and not place and not is_keyword and args and _is_int(args[0]):
+            if (
+                not fits and several and not place and not is_keyword and args and _is_integer(args[0])
+            ):  # sizes of a trace too
                 _check_elements(name, p, args)
                 place = len(args)
                 continue
