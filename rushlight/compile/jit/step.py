@@ -71,18 +71,12 @@ class _Around(NamedTuple):
 _TENSOR = {Tensor}
 _MOST_AGAIN = 16
 _MANY = 5  # captures that are not worth a table
-MOST_SHAPES = (
-    64  # programs of one function, or module, of which all but `settings.limit` are for other shapes of arguments
-)
-REPAID = 64  # calls of such a shape before it is captured: they would have saved about what a program takes to make (an encoder of
-# 4 layers: 150 ms, and 1.5 in a call)
-_BETWEEN = (
-    256  # calls without a program between two of them: what these take is then a third of the time, and less and less
-)
-_WAITING = (
-    2  # of them that wait for their second capture, and the calls without a program after which these are given up
-)
-_PATIENCE = 1024
+# Shapes of arguments that take turns (`_is_repaid`, and modules of ordinary loops):
+MOST_SHAPES = 64  # programs of one function or module
+REPAID = 64  # calls of one shape that save what a program takes: 150 ms for an encoder of 4 layers, and 1.5 in a call
+_BETWEEN = 256  # calls without a program between two that are made, which so take a third of the time at most
+_WAITING = 2  # shapes that wait for their second capture
+_PATIENCE = 1024  # calls without a program after which those are given up
 _SIGNATURES = 1024  # that are counted
 _KEPT_BYTES = 1 << 29  # of memory that a function's programs may keep if they are to be more than `settings.limit`
 _serials = count().__next__
