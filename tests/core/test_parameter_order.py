@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import rushlight as torch
-from rushlight.core.dispatch.python_signatures import _lines, overloads_of
+from rushlight.core.dispatch.python_signatures import known_names, overloads_of
 
 OWNERS = {
     "torch": torch, "linalg": torch.linalg, "fft": torch.fft, "special": torch.special, "nn": torch.nn.functional,
@@ -17,7 +17,7 @@ SHARED = {("torch", "embedding"), ("torch", "embedding_bag")}
 
 def signatures():
     """(kind, name, positional parameters) of the functions that torch has too, without those that take any number."""
-    for kind, full in sorted(_lines()):
+    for kind, full in known_names():
         name = full.removeprefix(f"{kind}_")
         f = getattr(OWNERS.get(kind), name, None)
         if f is None or (kind, name) in SHARED:

@@ -3,8 +3,10 @@
 Measured against NumPy's OpenBLAS, one thread each, for x @ y and, in brackets, x @ w.T with w contiguous, in us:
 (64, 784) @ (784, 128): 74 (89), OpenBLAS 104 (139); (32, 2048) @ (2048, 1000): 1120 (1200), 1290 (2020);
 1024 cubed: 14000 (13400), 14400 (14300). Small products are better left to OpenBLAS: (4, 400) @ (400, 120) takes 6.8
-(12.2), OpenBLAS 5.9 (5.2). But OpenBLAS's kernels for AVX-512 (not those for AVX2) are slow where few rows meet a transposed weight: (28, 128) @
-(128, 384) (50), oneDNN (34); (8, 256) @ (256, 256) 10 (43), 14 (20). Both have the same bits up to 128 terms, and as a rule beyond. In bfloat16 OpenBLAS needs copies in float32, and the tile units (AMX) are faster than it.
+(12.2), OpenBLAS 5.9 (5.2). In bfloat16 OpenBLAS needs copies in float32, and the tile units (AMX) are faster than it.
+
+OpenBLAS's kernels for AVX-512, but not those for AVX2, are slow where few rows meet a transposed weight: (28, 128) @ (128, 384)
+takes it 31 (50), oneDNN 29 (34); (8, 256) @ (256, 256) 10 (43), 14 (20). Both have the same bits up to 128 terms.
 """
 
 import math
@@ -22,8 +24,8 @@ __all__ = ["SMALL_MULTIPLY_ADDS", "WORTHWHILE_ELEMENTS", "batched_matmul", "matm
 SMALL_MULTIPLY_ADDS = 300_000  # below, a product is OpenBLAS's in compiled steps, too
 _WORTHWHILE_MULTIPLY_ADDS = 2_500_000
 _WORTHWHILE_MULTIPLY_ADDS_BFLOAT16 = 100_000
-_TRANSPOSED_MULTIPLY_ADDS = 250_000  # of few rows by a transposed weight, on processors with AVX-512
-_FEW_ROWS, _LEAST_COLUMNS = 64, 64
+_TRANSPOSED_MULTIPLY_ADDS = 250_000
+_FEW_ROWS, _LEAST_COLUMNS = 64, 64  # rows at most, columns at least
 WORTHWHILE_ELEMENTS = 16_384
 
 
@@ -34,7 +36,7 @@ def is_worthwhile(elements: int, work: int) -> bool:
 
 def matmul(x, y, bias=None):
     """x @ y for matrices, contiguous or transposed views of contiguous ones, of 2.5 million multiply-adds or more (in
-    bfloat16 of 100,000), plus a bias (m,) on the way: up to a tenth less than in a pass of its own, and in bfloat16
+    bfloat16 of 100,000; of few rows by a transposed weight, with AVX-512, of 250,000), plus a bias (m,) on the way: up to a tenth less than in a pass of its own, and in bfloat16
     rounded once only.
     They must also hold 16,384 elements together: thinner products are bound by memory.
 
@@ -45,10 +47,8 @@ def matmul(x, y, bias=None):
     kind, work = x.dtype, x.size * y.shape[-1]
     if y.dtype != kind or x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
         return NotImplemented
-    if kind == FLOAT32:
-        if work < _WORTHWHILE_MULTIPLY_ADDS and not _is_slow_in_openblas(x, y, work):
-            return NotImplemented
-    elif not _is_enough_in_bfloat16(kind, work):
+    is_large = kind == FLOAT32 and is_worthwhile(x.size + y.size, work)
+    if not (is_large or _is_slow_in_openblas(x, y, work) or _is_enough_in_bfloat16(kind, work)):
         return NotImplemented
     x, y = _dense(x), _dense(y)
     in_rows = x.flags.c_contiguous, y.flags.c_contiguous
@@ -84,8 +84,10 @@ def batched_matmul(x, y):
 
 
 def _is_slow_in_openblas(x, y, work):
+    """Whether it is a product in float32 of few rows by a transposed weight, on a processor with AVX-512."""
     return (
-        work >= _TRANSPOSED_MULTIPLY_ADDS
+        x.dtype == FLOAT32
+        and work >= _TRANSPOSED_MULTIPLY_ADDS
         and len(x) <= _FEW_ROWS
         and y.shape[1] >= _LEAST_COLUMNS
         and not y.flags.c_contiguous

@@ -74,9 +74,11 @@ _MANY = 5  # captures that are not worth a table
 # Shapes of arguments that take turns (`_is_repaid`, and modules of ordinary loops):
 MOST_SHAPES = 64  # programs of one function or module
 REPAID = 64  # calls of one shape that save what a program takes: 150 ms for an encoder of 4 layers, and 1.5 in a call
-_BETWEEN = 256  # calls without a program between two that are made, which so take a third of the time at most
+_BETWEEN = (
+    256  # calls between two captures: at first they take a fourth of the time, and soon less than the programs save
+)
 _WAITING = 2  # shapes that wait for their second capture
-_PATIENCE = 1024  # calls without a program after which those are given up
+_PATIENCE = 1024  # calls after which those are given up
 _SIGNATURES = 1024  # that are counted
 _KEPT_BYTES = 1 << 29  # of memory that a function's programs may keep if they are to be more than `settings.limit`
 _serials = count().__next__
@@ -139,7 +141,8 @@ class CompiledStep:
             {},
         )  # of what was captured, and their table
         self.seen: dict[Any, int] = {}  # signature -> calls without a program, where these are counted
-        self.without = self.since = 0  # such calls: all, and those before the last capture
+        self.replays = self.without = 0  # calls with a program, and those without one that were counted
+        self.since = 0  # both before the last capture
         self.varying: set = set()
         self.given_up = False
         self.first: CallGuards | None = None  # of the first call, until there is a capture
@@ -199,6 +202,7 @@ class CompiledStep:
             if captured.guards.mismatch(leaves, template, now) is None:
                 if captured.program is not None:
                     captured.used = _clock()
+                    self.replays += 1
                     if (block := profiled_block.value) is not None:
                         with block(
                             f"Torch-Compiled Region: {getattr(self, '__name__', 'function')}/{self.captured.index(captured)}"
@@ -306,10 +310,10 @@ class CompiledStep:
         """Whether a call may be captured and wait for a second capture: few shapes do, as calls of many come in turns, and beyond
         the first 8 seldom. Those that no call has come for are given up.
         """
-        waiting = self._waiting()
-        if len(self.captured) >= settings.limit and self.without - self.since < _BETWEEN:
+        waiting, passed = self._waiting(), self.replays + self.without - self.since
+        if len(self.captured) >= settings.limit and passed < _BETWEEN:
             return False
-        if len(waiting) >= _WAITING and self.without - self.since > _PATIENCE:
+        if len(waiting) >= _WAITING and passed > _PATIENCE:
             self.captured = [c for c in self.captured if c.program is not None]
             return True
         return len(waiting) < _WAITING or shapes in waiting
@@ -354,7 +358,7 @@ class CompiledStep:
     def _capture(self, args, kwargs, leaves, template, now, candidate: _Captured | None) -> Any:
         if not recording.acquire(timeout=PATIENCE_S):
             return self._plainly(args, kwargs)
-        self.since = self.without
+        self.since = self.replays + self.without
         try:
             return self._record(args, kwargs, leaves, template, now, candidate)
         finally:

@@ -19,7 +19,7 @@ from ..tensor.layout import layout, memory_format
 from ..tensor.tensor import Tensor
 from .call_site import failed_call, type_name
 
-__all__ = ["PARSED_FIRST", "call_error", "overloads_of", "parse_error", "raise_call_error"]
+__all__ = ["PARSED_FIRST", "call_error", "known_names", "overloads_of", "parse_error", "raise_call_error"]
 
 _OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False, bool? requires_grad=False"
 _WORDS = {
@@ -90,6 +90,11 @@ def _lines() -> dict[tuple[str, str], list[str]]:
             kind, _, signature = line.partition(" ")
             found.setdefault((kind, re.split(r"[(!]", signature, maxsplit=1)[0]), []).append(signature)
     return found
+
+
+def known_names() -> list[tuple[str, str]]:
+    """(kind, name) of all functions and methods whose overloads are known; names of `linalg` and others begin with the kind."""
+    return sorted(_lines())
 
 
 @cache
@@ -222,9 +227,8 @@ def _wrong(name: str, overload: _Overload, args: tuple, kwargs: dict[str, Any]) 
                 return _missing(name, parameters[i:])
         elif not (value is None and p.takes_none):
             fits, element = _fits(name, p, value, i)
-            if (
-                not fits and several and not place and not is_keyword and args and _is_integer(args[0])
-            ):  # sizes of a trace too
+            is_first = several and not place and not is_keyword and args
+            if not fits and is_first and _is_integer(args[0]):  # a 0-d tensor too, as sizes of a trace are
                 _check_elements(name, p, args)
                 place = len(args)
                 continue

@@ -44,9 +44,8 @@ class Wire:
         self._kept: list[Any] = []  # memory of operations that were given up: MPI may still write there
         self._failure: str | None = None
         self.in_background: Callable[[], bool] = lambda: False  # whether the present call has time
-        self.is_local: Callable[[], bool] = lambda: (
-            False
-        )  # whether all are on this host, as far as this process can see
+        # whether all are on this host, as far as this process can see
+        self.is_local: Callable[[], bool] = lambda: False
         self._sums: SharedSums | None = None
         self._has_asked = False  # whether they can share memory
         watch.add(self._alarm)
