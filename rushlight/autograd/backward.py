@@ -272,7 +272,11 @@ def _root_grad(t: Any, g: Any) -> Tensor:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype}")
         if type(a) is Wrapper:
             return ask_for("ones_like", t, pin_memory=False, memory_format=preserve_format)
-        return constant(np.ones(a.shape, a.dtype) if type(a) is np.ndarray else np.ones_like(a))
+        if type(a) is not np.ndarray:
+            return constant(np.ones_like(a))
+        ones = np.empty(a.shape, a.dtype)  # np.ones is written in Python
+        ones.fill(1)
+        return constant(ones)
     if not isinstance(g, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
     if g._array.shape != a.shape:

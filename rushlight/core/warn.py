@@ -16,7 +16,7 @@ class Once:
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """`warnings.warn` at the innermost frame that is not Rushlight's own."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(own_code.FILES):
+    while frame.f_back is not None and own_code.is_own_file(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 

@@ -35,7 +35,7 @@ def run(update: Callable, params: list[Tensor], grads: list[Tensor], *state: lis
     """Call ``update(params, grads, *state, **options)``, over raw arrays if it is not recorded and all is plain."""
     if not params:
         return
-    if any(hasattr(type(p), "_part") for p in params):
+    if any(hasattr(kind, "_part") for kind in set(map(type, params))):
         _run_on_parts(update, params, grads, state, options)
         return
     mode = thread.state

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, TypeAlias, TypeVar, cast
 
 from rushlight.core.dispatch.extension_points import hook_tables, profiled_block, training_observer
-from rushlight.core.dispatch.mode import is_grad_enabled, set_grad_enabled
+from rushlight.core.dispatch.mode import set_grad_enabled, thread
 from rushlight.core.tensor.dtype import float32
 from rushlight.core.tensor.hooks import RemovableHandle
 from rushlight.core.tensor.legacy_types import typename
@@ -80,12 +80,15 @@ def _use_grad_for_differentiable(step: _Step) -> _Step:
 
     @functools.wraps(step)
     def with_grad_mode(self, *args, **kwargs):
-        before = is_grad_enabled()
-        set_grad_enabled(self.defaults.get("differentiable", False))
+        state, mode = thread.state, self.defaults.get("differentiable", False)
+        before = state.grad
+        if mode is not True and mode is not False:
+            set_grad_enabled(mode)  # which raises
+        state.set(mode, state.inference)
         try:
             return step(self, *args, **kwargs)
         finally:
-            set_grad_enabled(before)
+            state.set(before, state.inference)
 
     return cast("_Step", with_grad_mode)
 

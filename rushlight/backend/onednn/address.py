@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core.foreign import HAS_CTYPES, ctypes
 
-__all__ = ["ALIGNMENT_BYTES", "DATA", "address", "aligned", "is_readable", "pointer_at"]
+__all__ = ["ALIGNMENT_BYTES", "DATA", "address", "addresses", "aligned", "is_readable", "pointer_at"]
 
 ALIGNMENT_BYTES = 64
 DATA = object.__basicsize__
@@ -22,6 +22,12 @@ pointer_at = ctypes.c_size_t.from_address
 def address(array: np.ndarray) -> int:
     """The address of an array's first element."""
     return pointer_at(id(array) + DATA).value
+
+
+def addresses(arrays: list[np.ndarray]) -> list[int]:
+    """`address` of each."""
+    at, data = pointer_at, DATA
+    return [at(id(array) + data).value for array in arrays]
 
 
 def aligned(n: int) -> int:

@@ -42,6 +42,7 @@ from ..runtime import heap
 from ..runtime.native import Native
 from .cache import Entry, Refused, Route
 from .module_calls import look_for_modules
+from .options import several
 from .price import price_of
 from .tape import Ineligible, Match, Tape
 
@@ -407,7 +408,7 @@ class _Program(Entry):
 
     def __init__(self, recorded: _Recorded):
         self.root, self.match = recorded.root, recorded.match
-        self.picked, self.fresh, self.written = recorded.picked, recorded.fresh, recorded.written
+        self.pick, self.fresh, self.written = several(recorded.picked), recorded.fresh, recorded.written
         self.strides, self.is_hooked = recorded.strides, bool(recorded.hooked)
         self.added, self.lengths = recorded.added, np.array(recorded.bytes)
         self.outline, self.price = recorded.outline, recorded.price
@@ -435,7 +436,7 @@ class _Program(Entry):
         if self.added and self._overlap(arrays):
             return False
         try:
-            grads = self.executable.run([arrays[i] for i in self.picked], self.reuse)
+            grads = self.executable.run([*self.pick(arrays)], self.reuse)
         except Exception as why:
             if self.added:
                 raise  # some of the sums may be there already

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...backend.onednn import calls
-from ...backend.onednn.address import address
+from ...backend.onednn.address import address, addresses
 from ...backend.onednn.threads import settled_threads
 from ...core import poison
 from ...core.dispatch.mode import thread
@@ -113,6 +113,7 @@ class Native:
         self.table = np.zeros(max(1, self.memory.slots), np.int64)
         self.arrays: list[np.ndarray] = []
         self.outputs = [_Output(ref) for _, (_, ref) in sorted(self.memory.of_output.items())]
+        self.are_plain = all(output.plain for output in self.outputs)
         self.binder: Binder | None = None
         self.steps: list[Callable[[], None]] = []
         fixed = [i for i, source in enumerate(graph.inputs.values()) if isinstance(source, External)]
@@ -379,7 +380,7 @@ class Native:
         arrays += out
         if not self.steady or not all(map(is_, self.pick(inputs), self.steady)):
             self.steady = ()  # a child that is forked here must not take the table for filled
-            self.table[: len(arrays)] = [address(a) for a in arrays]
+            self.table[: len(arrays)] = addresses(arrays)
             self.steady = self.pick(inputs)
         else:
             for i in self.changing:
@@ -393,6 +394,8 @@ class Native:
         finally:
             arrays.clear()
         self.packs.done()
+        if self.are_plain:
+            return out
         return [output.shown(a) for output, a in zip(self.outputs, out, strict=True)]
 
 
@@ -406,13 +409,14 @@ class _Output:
         self.shape = tuple(v.shape[i] for i in self.order)
         self.back = tuple(self.order.index(i) for i in range(len(v.shape)))
         self.plain = ref.is_whole() and self.back == tuple(range(len(v.shape)))
+        self.dtype = v.dtype
         self.strides = tuple(s * v.dtype.itemsize for s in ref.strides)
 
     def fits(self, array: np.ndarray) -> bool:
-        return array.shape == self.ref.shape and array.strides == self.strides and array.dtype == self.ref.dtype
+        return array.shape == self.ref.shape and array.strides == self.strides and array.dtype == self.dtype
 
     def make(self) -> np.ndarray:
-        a = np.empty(self.shape, self.ref.dtype)
+        a = np.empty(self.shape, self.dtype)
         return a if self.plain else a.transpose(self.back)
 
     def shown(self, array: np.ndarray) -> np.ndarray:

@@ -78,7 +78,7 @@ def _is_function(owner: Any, name: str, callee: FrameType) -> bool:
 
 def _is_own(frame: FrameType) -> bool:
     """Whether a frame is one of Rushlight's: a module's, or one of an entry point, whose scope is no module's."""
-    return frame.f_code.co_filename.startswith(own_code.FILES)
+    return own_code.is_own_file(frame.f_code.co_filename)
 
 
 def _owner(frame: FrameType, path: tuple[str, ...]) -> Any:

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import own_code
 from ..device import conjugated
 from ..device.buffer import Buffer, as_array, outline_of
 from ..device.conjugated import elements_of
+from ..own_code import is_own_file
 from ..tensor import dtype as dtypes
 from ..tensor.casting import copy_into
 from ..tensor.channels_last import follow_channels
@@ -238,26 +238,14 @@ def _wrote(s: Any, state: State, depth: int = 2) -> None:
     writer = state.writer
     if writer is None:
         frame = _getframe(depth)
-        inside = _INSIDE.get(frame.f_code.co_filename)
-        while inside or inside is None and _is_inside(frame.f_code.co_filename):
+        while frame is not None and is_own_file(frame.f_code.co_filename):
             frame = frame.f_back
-            if frame is None:
-                break
-            inside = _INSIDE.get(frame.f_code.co_filename)
         writer = None if frame is None else (frame.f_code, frame.f_lasti)
     s.version += 1
     s.stamp = stamp = tick()
     s.writes = (*s.writes[LATEST], (stamp, writer))
     if s.content is not None:
         s.content.stamp, s.content.writer = stamp, writer
-
-
-_INSIDE: dict[str, bool] = {}  # source file -> whether it belongs to this package
-
-
-def _is_inside(filename: str) -> bool:
-    inside = _INSIDE[filename] = filename.startswith(own_code.FILES)
-    return inside
 
 
 def _bind(record: Op, args: tuple, kwargs: dict) -> tuple:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import own_code
+from ..own_code import is_own_file
 from ..device.buffer import outline_of
 
 tick = count(1).__next__
@@ -164,7 +164,7 @@ def user_line(depth: int = 1) -> tuple[Any, int] | None:
     frame = sys._getframe(depth)
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(own_code.FILES):
+        if not is_own_file(code.co_filename):
             return code, frame.f_lasti
         frame = frame.f_back
     return None
@@ -175,7 +175,7 @@ def user_lines(depth: int = 1) -> list[str]:
     frame, lines = sys._getframe(depth), []
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(own_code.FILES):
+        if not is_own_file(code.co_filename):
             lines.append(f"{code.co_filename}({frame.f_lineno}): {code.co_name}")
         frame = frame.f_back
     return lines
