@@ -10,7 +10,7 @@ from rushlight.compile.jit import eager_sums
 from rushlight.compile.lower.eager import sums as native
 from rushlight.core.dispatch.extension_points import native_sums
 from rushlight.nn import functional as F
-from rushlight.ops.reduce.sums import sum_in_order
+from rushlight.ops.reduce.sums import mean_of_picked, sum_in_order
 
 from .digests import UNSIGNED, digest, values
 
@@ -101,6 +101,10 @@ class ByNativeCode:
     def columns(a, count, m, n, in_blocks):
         return native.columns(native.function("columns", a.dtype), a, count, m, n, in_blocks)
 
+    @staticmethod
+    def mean_of_picked(x, target):
+        return native.mean_of_picked(native.function("picked", x.dtype), x, target)
+
 
 @pytest.fixture(params=["numpy", "native"])
 def way(request):
@@ -149,6 +153,24 @@ def test_native_code_and_numpys_passes_give_the_same_bits(kind):
                 rows.append(sum_in_order(a, axis))
             native_sums.register(before)
             np.testing.assert_array_equal(*rows, err_msg=f"{shape} {axis}")
+
+
+@pytest.mark.parametrize("n", [*range(1, 40), 255, 256, 257, 4097, 70_001])
+def test_the_mean_of_picked_elements_has_the_same_bits_in_both_ways(n):
+    if not native.available():
+        pytest.skip("no code can be made here")
+    rs, before = np.random.RandomState(n), native_sums.value
+    x, target = rs.standard_normal((n, 7)).astype(np.float32), rs.randint(0, 7, n)
+    found = []
+    for slot in (None, ByNativeCode):
+        native_sums.register(slot)
+        found.append(mean_of_picked(x, target))
+    for wrong in (-1, 7, 1 << 40):
+        target[n // 2] = wrong
+        found.append(mean_of_picked(x, target))
+    native_sums.register(before)
+    assert found[0].tobytes() == found[1].tobytes() and found[1].shape == ()
+    assert found[2:] == [None] * 3
 
 
 def test_sums_of_memory_in_another_order():

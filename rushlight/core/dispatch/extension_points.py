@@ -165,6 +165,9 @@ class NativeSums(Protocol):
     def columns(self, a: np.ndarray, count: int, m: int, n: int, in_blocks: bool, /) -> Any:
         """Of the columns of `count` matrices (m, n); in_blocks: those of full blocks row after row, not by every fourth row."""
 
+    def mean_of_picked(self, x: np.ndarray, target: np.ndarray, /) -> Any:
+        """Minus the mean of the element of each row of x (n, c) that `target` (n,) names; None also where it names none."""
+
 
 native_sums: Slot[NativeSums] = Slot()
 """Read by `ops/reduce/sums.py`: in each sum of such numbers.

@@ -19,11 +19,21 @@ import numpy as np
 from ...core.dispatch.extension_points import native_sums, thread_count
 from ..pointwise.building_blocks import F32, F64, MANY, add_reduce
 
-__all__ = ["LANES", "SIDE_BY_SIDE", "level_bits", "sum_in_order", "sum_of_batch"]
+__all__ = [
+    "LANES",
+    "LEVELS",
+    "LEVELS_OF_BATCH",
+    "SIDE_BY_SIDE",
+    "bits_of_batch",
+    "level_bits",
+    "mean_of_picked",
+    "sum_in_order",
+    "sum_of_batch",
+]
 
 LANES = {F32: 8, F64: 4}  # of torch's vectors; it has none of 64 bytes for sums
 SIDE_BY_SIDE = 4
-_LEVELS, _LEVELS_OF_BATCH, _BITS = 4, 8, 4
+LEVELS, LEVELS_OF_BATCH, _BITS = 4, 8, 4
 _PART = 1 << 15  # elements: torch gives no thread fewer
 
 
@@ -103,7 +113,7 @@ def _block(axes):
 
 def level_bits(n):
     """How many terms, as a power of two, make one of the next level in a sum of n."""
-    return max(_BITS, ((n - 1).bit_length() if n > 1 else 0) // _LEVELS)
+    return max(_BITS, ((n - 1).bit_length() if n > 1 else 0) // LEVELS)
 
 
 def _whole(a, lanes):
@@ -200,11 +210,34 @@ def sum_of_batch(a):
     n = len(a)
     if n <= 1 << _BITS:
         return np.add.accumulate(np.concatenate((a[1:], a[:1])))[-1] + a.dtype.type(0)
-    bits = max(_BITS, (n - 1).bit_length() // _LEVELS_OF_BATCH)
-    return (_in_levels(a[None, 1:, None], bits, _LEVELS_OF_BATCH)[0, 0] + a[0]) + a.dtype.type(0)
+    return (_in_levels(a[None, 1:, None], bits_of_batch(n), LEVELS_OF_BATCH)[0, 0] + a[0]) + a.dtype.type(0)
 
 
-def _in_levels(a, bits=None, levels=_LEVELS):
+def bits_of_batch(n):
+    """`level_bits` of a loss's n terms."""
+    return max(_BITS, (n - 1).bit_length() // LEVELS_OF_BATCH)
+
+
+def mean_of_picked(x, target):
+    """Minus the mean, summed as by `sum_of_batch`, of the element that `target` names in each row; None where it names none.
+
+    Shape: x (n, c) of float32, target (n,) of int64, n > 0 -> ()
+    """
+    n = len(x)
+    native = native_sums.value
+    if native is not None and x.flags.c_contiguous and target.flags.c_contiguous:
+        r = native.mean_of_picked(x, target)
+        if r is not None:
+            return r
+    if target.item(target.argmin()) < 0:
+        return None
+    try:
+        return sum_of_batch(x[np.arange(n), target]) / -n + 0.0  # never -0
+    except IndexError:
+        return None
+
+
+def _in_levels(a, bits=None, levels=LEVELS):
     """Shape: (b, m, n) -> (b, n)"""
     b, m, n = a.shape
     bits = level_bits(m) if bits is None else bits

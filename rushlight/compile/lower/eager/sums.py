@@ -1,24 +1,27 @@
-"""Sums of rows and of columns in torch's order (`ops/reduce/sums.py`), for eager calls: in one pass, to the same bits."""
+"""Sums of rows and of columns in torch's order (`ops/reduce/sums.py`), for eager calls: in one pass, to the same bits.
+
+Small ones are one call that is given the arrays themselves: it reads their addresses (`backend/onednn/address.py`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from ....backend.onednn.address import address, is_readable
+from ....backend.onednn.address import DATA, address, is_readable
 from ....core import poison
 from ....core.foreign import ctypes
 from ....core.locks import made_once
-from ....ops.reduce.sums import LANES, SIDE_BY_SIDE, level_bits
+from ....ops.reduce.sums import LANES, LEVELS, LEVELS_OF_BATCH, SIDE_BY_SIDE, bits_of_batch, level_bits
 from ..llvm import engine
 from ..llvm.arithmetic import register
 from ..llvm.ir import Builder, Val, number
 from . import sharing
 
-__all__ = ["available", "columns", "function", "rows"]
+__all__ = ["available", "columns", "function", "mean_of_picked", "rows"]
 
-_LEVELS = 4
 _empty = poison.empty if poison.on else np.empty
 _Load = Callable[[Val], list[Val]]
 
@@ -33,41 +36,81 @@ _BYTE_NS = 0.015
 _CHUNK_BYTES = 1 << 11  # of neighbouring columns, which one thread sums
 _WORDS = {
     "rows": ("x", "y", "count", "n", "bits", "last", "last_bits"),
-    "columns": ("x", "y", "chunks", "width", "m", "n", "blocks", "bits", "fourth"),
+    "columns": ("x", "y", "chunks", "width", "m", "n", "blocks", "bits", "fourth", "units"),
 }
-_Table = ctypes.c_int64 * 9
+_Table = ctypes.c_int64 * 10
+_F32 = np.dtype(np.float32)
 
 
-def rows(code: engine.Code, a: np.ndarray, count: int, n: int) -> np.ndarray:
+class Sums:
+    """The code of one kind. shared: the address of the function for some units; at_once: the one for all, with the arrays."""
+
+    def __init__(self, kind: str, code: engine.Code):
+        words = len(_WORDS[kind]) - 2
+        self.code = code  # lives as long as the functions
+        self.shared = code.address(kind)
+        arrays = [ctypes.py_object, ctypes.py_object]
+        self.at_once = ctypes.PYFUNCTYPE(None, *arrays, *[ctypes.c_int64] * words)(code.address("at_once"))
+
+
+def rows(sums: Sums, a: np.ndarray, count: int, n: int) -> np.ndarray:
     """The sums of rows of n elements, of which the last one may have fewer; n is at least a vector's lanes.
 
     Shape: (*), C-contiguous -> (count,), or () for one
     """
     out = _empty(() if count == 1 else count, a.dtype)
-    last = a.size - (count - 1) * n
-    levels = (level_bits(size // LANES[a.dtype] // SIDE_BY_SIDE) for size in (n, last))
-    table = _Table(address(a), address(out), count, n, next(levels), last, next(levels))
-    sharing.run(code.address("rows"), table, count, sharing.pieces(count, a.nbytes * _BYTE_NS))
+    last, of_block = a.size - (count - 1) * n, LANES[a.dtype] * SIDE_BY_SIDE
+    bits = level_bits(n // of_block)
+    words = count, n, bits, last, bits if last == n else level_bits(last // of_block)
+    pieces = sharing.pieces(count, a.nbytes * _BYTE_NS)
+    if pieces == 1:
+        sums.at_once(a, out, *words)
+    else:
+        sharing.run(sums.shared, _Table(address(a), address(out), *words), count, pieces)
     return out
 
 
-def columns(code: engine.Code, a: np.ndarray, count: int, m: int, n: int, in_blocks: bool) -> np.ndarray:
+def columns(sums: Sums, a: np.ndarray, count: int, m: int, n: int, in_blocks: bool) -> np.ndarray:
     """Shape: (b, m, n) -> (b, n), C-contiguous"""
     out = _empty((count, n), a.dtype)
     step = LANES[a.dtype] if n >= LANES[a.dtype] else 1
     blocks = n - n % (step * SIDE_BY_SIDE) if in_blocks else 0
     width = _CHUNK_BYTES // a.itemsize
     chunks = -(-n // width)
-    levels = level_bits(m), level_bits(m // SIDE_BY_SIDE)
-    table = _Table(address(a), address(out), chunks, width, m, n, blocks, *levels)
-    sharing.run(code.address("columns"), table, count * chunks, sharing.pieces(count * chunks, a.nbytes * _BYTE_NS))
+    words = chunks, width, m, n, blocks, level_bits(m), level_bits(m // SIDE_BY_SIDE)
+    pieces = sharing.pieces(count * chunks, a.nbytes * _BYTE_NS)
+    if pieces == 1:
+        sums.at_once(a, out, *words, count * chunks)
+    else:
+        sharing.run(sums.shared, _Table(address(a), address(out), *words), count * chunks, pieces)
     return out
 
 
 @made_once
-def function(kind: str, dtype: np.dtype) -> engine.Code:
-    """The code of "rows" or "columns": made in 40 to 70 ms, or in 2 to 4 where it is on disk."""
-    return engine.build(_Text(dtype).assembly(kind))
+def function(kind: str, dtype: np.dtype) -> Any:
+    """The code of "rows" or "columns", or what `mean_of_picked` calls ("picked", float32).
+
+    It is made in 40 to 70 ms, or in 2 to 4 where it is on disk.
+    """
+    text = _Text(dtype)
+    return _picked(engine.build(text.of_picked())) if kind == "picked" else Sums(kind, engine.build(text.assembly(kind)))
+
+
+def mean_of_picked(picked: Any, x: np.ndarray, target: np.ndarray) -> np.ndarray | None:
+    """Minus the mean of the element that `target` (int64) names in each row; None where it names none.
+
+    Shape: x (n, c), target (n,), C-contiguous float32 -> ()
+    """
+    out = _empty((), _F32)
+    n, c = x.shape
+    return None if picked(x, target, out, n, c, bits_of_batch(n)) else out
+
+
+def _picked(code: engine.Code) -> Any:
+    arrays, numbers = [ctypes.py_object] * 3, [ctypes.c_int64] * 3
+    function = ctypes.PYFUNCTYPE(ctypes.c_int, *arrays, *numbers)(code.address("picked"))
+    function.code = code  # pyright: ignore[reportAttributeAccessIssue]: lives as long as the function
+    return function
 
 
 class _Text:
@@ -87,7 +130,57 @@ class _Text:
         with b.loop(Val("%from", "i64"), Val("%to", "i64")) as unit:
             (self.row if kind == "rows" else self.chunk)(unit)
         b.line("ret void")
-        text = b.function(f"@{kind}", "ptr %table, i64 %from, i64 %to")
+        text = b.function(f"@{kind}", "ptr %table, i64 %from, i64 %to") + self._at_once(kind)
+        return text + "\n".join(b.declarations.values()) + "\n" + engine.attributes()
+
+    def _at_once(self, kind: str) -> str:
+        """void at_once(a, out, words...): the function for all units, of two array objects."""
+        b, names = Builder(self.b.declarations), _WORDS[kind][2:]
+        table = b.alloca("i64", count=len(_Table()))
+        words = [*(self._data(b, f"%{array}") for array in "xy"), *(Val(f"%{name}", "i64") for name in names)]
+        for i, word in enumerate(words):
+            b.store(word, b.emit(f"getelementptr i64, ptr {table}, i64 {i}", "ptr").text, 8)
+        b.line(f"call void @{kind}(ptr {table}, i64 0, i64 %{'count' if kind == 'rows' else 'units'})")
+        b.line("ret void")
+        parameters = ["ptr %x", "ptr %y", *(f"i64 %{name}" for name in names)]
+        return b.function("@at_once", ", ".join(parameters))
+
+    @staticmethod
+    def _data(b: Builder, array: str) -> Val:
+        """The address of an array object's elements."""
+        place = b.emit(f"getelementptr i8, ptr {array}, i64 {DATA}", "ptr")
+        return b.emit(f"load i64, ptr {place.text}, align 8", "i64")
+
+    def of_picked(self) -> str:
+        """i32 picked(x, target, out, n, c, bits): 1 where a class is not there, and then nothing is done."""
+        b = self.b
+        x, target, out = (b.convert("inttoptr", self._data(b, f"%{name}"), "ptr").text for name in ("a", "t", "o"))
+        n, c, bits = (Val(f"%{name}", "i64") for name in ("n", "c", "bits"))
+
+        def class_of(row: Val) -> Val:
+            return b.load("i64", 0, b.emit(f"getelementptr i64, ptr {target}, i64 {row.text}", "ptr").text, 8)
+
+        wrong = b.alloca("i1")
+        b.put(wrong, number(False, "i1"))
+        with b.loop(number(0, "i64"), n) as row:
+            b.put(wrong, b.op("or", b.get(wrong, "i1"), b.compare("icmp uge", class_of(row), c)))
+        stop, go = b.fresh("stop"), b.fresh("go")
+        b.line(f"br i1 {b.get(wrong, 'i1').text}, label {stop}, label {go}")
+        b.block(stop)
+        b.line("ret i32 1")
+        b.block(go)
+
+        def term(row: Val) -> Val:
+            place = b.op("add", b.op("mul", row, c), class_of(row))
+            return b.load(self.elem, 0, self.at(x, place), self.bytes)
+
+        rest = b.op("sub", n, 1)
+        (total,) = self.in_levels(rest, bits, lambda i: [term(b.op("add", i, 1))], 0, LEVELS_OF_BATCH)
+        total = self.plus(total, term(number(0, "i64")))
+        count = b.convert("sitofp", b.op("sub", number(0, "i64"), n), self.elem)
+        b.store(self.plus(b.op("fdiv", total, count), self.zeros(0)), out, self.bytes)
+        b.line("ret i32 0")
+        text = b.function("@picked", "ptr %a, ptr %t, ptr %o, i64 %n, i64 %c, i64 %bits", "i32")
         return text + "\n".join(b.declarations.values()) + "\n" + engine.attributes()
 
     def at(self, base: str, index: Val) -> str:
@@ -186,10 +279,11 @@ class _Text:
             r = self.plus(r, other)
         return r
 
-    def in_levels(self, size: Val, bits: Val, load: _Load, lanes: int) -> list[Val]:
-        """The sums of `size` lists of terms, four to a list: 2**bits terms make one of the next level."""
+    def in_levels(self, size: Val, bits: Val, load: _Load, lanes: int, levels: int = LEVELS) -> list[Val]:
+        """The sums of `size` lists of terms, four to a list, or one: 2**bits terms make one of the next level."""
         b = self.b
-        slots = [[b.alloca(self.elem, lanes) for _ in range(SIDE_BY_SIDE)] for _ in range(_LEVELS)]
+        side = SIDE_BY_SIDE if levels == LEVELS else 1
+        slots = [[b.alloca(self.elem, lanes) for _ in range(side)] for _ in range(levels)]
 
         def cleared(level: int) -> None:
             for slot in slots[level]:
@@ -202,7 +296,15 @@ class _Text:
         def values(level: int) -> list[Val]:
             return [b.get(slot, self.elem, lanes) for slot in slots[level]]
 
-        for level in range(_LEVELS):
+        def carried(level: int, done: Val) -> None:
+            """Make of what a level has, after so many, one term of the next."""
+            with b.when(b.compare("icmp eq", b.op("and", done, mask), 0)):
+                added(level + 1, values(level))
+                cleared(level)
+                if level + 2 < levels:
+                    carried(level + 1, b.op("lshr", done, bits))
+
+        for level in range(levels):
             cleared(level)
         step = b.op("shl", number(1, "i64"), bits)
         mask = b.op("sub", step, 1)
@@ -213,17 +315,10 @@ class _Text:
                 added(0, load(b.op("add", start, i)))
             added(1, values(0))
             cleared(0)
-            done = b.op("add", group, 1)
-            with b.when(b.compare("icmp eq", b.op("and", done, mask), 0)):
-                added(2, values(1))
-                cleared(1)
-                of_next = b.op("lshr", done, bits)
-                with b.when(b.compare("icmp eq", b.op("and", of_next, mask), 0)):
-                    added(3, values(2))
-                    cleared(2)
+            carried(1, b.op("add", group, 1))
         with b.loop(b.op("shl", groups, bits), size) as i:
             added(0, load(i))
         sums = values(0)
-        for level in range(1, _LEVELS):
+        for level in range(1, levels):
             sums = [self.plus(x, y) for x, y in zip(sums, values(level), strict=True)]
         return sums
