@@ -235,6 +235,8 @@ def _is_place(value: Any) -> bool:
 
 
 def _roots(tensors: Sequence[Tensor], grads: Any) -> list[tuple[Any, Tensor]]:
+    if grads is None and len(tensors) == 1:
+        return [(_root_edge(0, tensors[0]), _root_grad(tensors[0], None))]
     given = (None,) * len(tensors) if grads is None else (grads,) if isinstance(grads, Tensor) else tuple(grads)
     for g in given if not isinstance(grads, str) else (grads,):
         if not isinstance(g, Tensor) and g is not None:

@@ -68,8 +68,11 @@ def run(
     plain = plain and not mode.on and profiled is None
     if plain:
         root, g = roots[0]
-        for program in repeats.programs.get(type(root), ()):
+        programs = repeats.programs.get(type(root), ())
+        for program in programs:
             if program(root, g):
+                if program is not programs[0]:
+                    repeats.try_first(type(root), program)
                 return []
     before = state.grad, state.inference
     state.set(create_graph, False)
