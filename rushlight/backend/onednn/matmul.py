@@ -6,7 +6,8 @@ Measured against NumPy's OpenBLAS, one thread each, for x @ y and, in brackets, 
 (12.2), OpenBLAS 5.9 (5.2). In bfloat16 OpenBLAS needs copies in float32, and the tile units (AMX) are faster than it.
 
 OpenBLAS's kernels for AVX-512, but not those for AVX2, are slow where few rows meet a transposed weight: (28, 128) @ (128, 384)
-takes it 31 (50), oneDNN 29 (34); (8, 256) @ (256, 256) 10 (43), 14 (20). Both have the same bits up to 128 terms.
+takes it 31 (50), oneDNN 29 (34); (8, 256) @ (256, 256) 10 (43), 14 (20). Both have the same bits up to 128 terms. Up to 1,200
+elements of the result it has others, twice as fast as a call of oneDNN: (8, 784) @ (784, 128) takes it (18), oneDNN (31).
 """
 
 import math
@@ -26,6 +27,7 @@ _WORTHWHILE_MULTIPLY_ADDS = 2_500_000
 _WORTHWHILE_MULTIPLY_ADDS_BFLOAT16 = 100_000
 _TRANSPOSED_MULTIPLY_ADDS = 250_000
 _FEW_ROWS, _LEAST_COLUMNS = 64, 64  # rows at most, columns at least
+_SMALL_RESULT = 1_200  # elements, up to which OpenBLAS has other kernels for a transposed weight
 WORTHWHILE_ELEMENTS = 16_384
 
 
@@ -90,6 +92,7 @@ def _is_slow_in_openblas(x, y, work):
         and work >= _TRANSPOSED_MULTIPLY_ADDS
         and len(x) <= _FEW_ROWS
         and y.shape[1] >= _LEAST_COLUMNS
+        and len(x) * y.shape[1] > _SMALL_RESULT
         and not y.flags.c_contiguous
         and x.flags.c_contiguous
         and y.flags.f_contiguous
