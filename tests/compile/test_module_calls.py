@@ -597,7 +597,7 @@ def test_two_modules_of_one_step(made):
 def test_a_module_that_evaluates_becomes_a_program_after_many_calls(made, monkeypatch):
     from rushlight.compile import install
 
-    monkeypatch.setattr(install, "_calls_to_wait", lambda module: 3)
+    monkeypatch.setattr(install, "_calls_to_wait", lambda module, args: 3)
     net = Network(0.5).eval()
     x = batch()[0]
     with torch.no_grad():
@@ -622,7 +622,7 @@ def test_a_lazy_module_that_evaluates(made):
 def test_a_module_that_trains_is_not_counted(made, monkeypatch):
     from rushlight.compile import install
 
-    monkeypatch.setattr(install, "_calls_to_wait", lambda module: 3)
+    monkeypatch.setattr(install, "_calls_to_wait", lambda module, args: 3)
     net = Network(0.5).eval().train()
     for _ in range(8):
         net(batch()[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -312,6 +313,40 @@ def test_writes_of_types(dtype):
         return y, x.index_fill(2, torch.tensor([1, -1]), 1)
 
     check(lambda x: write(x.detach()), ties() > 0, dtype)
+
+
+def _of_images(*layers: Any) -> Any:
+    return torch.nn.Sequential(torch.nn.Conv2d(4, 8, 3, padding=1), *layers)
+
+
+MODULES: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
+    "batch norm": (lambda: _of_images(torch.nn.BatchNorm2d(8), torch.nn.ReLU()), (2, 4, 6, 6)),
+    "batch norm, 1d": (lambda: torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.BatchNorm1d(7)), (3, 5)),
+    "batch norm, no affine": (lambda: _of_images(torch.nn.BatchNorm2d(8, affine=False)), (2, 4, 6, 6)),
+    "instance norm": (lambda: _of_images(torch.nn.InstanceNorm2d(8, track_running_stats=True)), (2, 4, 6, 6)),
+    "group norm": (lambda: _of_images(torch.nn.GroupNorm(2, 8), torch.nn.SiLU()), (2, 4, 6, 6)),
+    "pools": (lambda: _of_images(torch.nn.MaxPool2d(2), torch.nn.AvgPool2d(3), torch.nn.Flatten()), (2, 4, 6, 6)),
+    "global pool": (lambda: _of_images(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Sigmoid()), (2, 4, 6, 6)),
+    "nearest": (lambda: _of_images(torch.nn.Upsample(scale_factor=2), torch.nn.PixelUnshuffle(2)), (2, 4, 6, 6)),
+    "encoder layer": (lambda: torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), (2, 5, 8)),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_in_evaluation_are_native(name):
+    make, shape = MODULES[name]
+    torch.manual_seed(0)
+    module = make()
+    for _ in range(3):
+        module(torch.randn(shape))  # running statistics of their own
+    module.eval()
+    x = torch.randn(shape)
+    compiled = torch.compile(module)
+    with torch.no_grad():
+        for _ in range(4):
+            got = compiled(x)
+        assert "in Python" not in str(torch.compile.explain(compiled)(x))
+        torch.testing.assert_close(got, module(x), rtol=1e-5, atol=1e-6)
 
 
 def test_an_index_is_checked():

@@ -20,14 +20,14 @@ from .calls import BFLOAT16, FLOAT32, Call, code_of
 from .precision import fpmath
 from .primitives import BIAS, DST, SRC, WEIGHTS, plain, primitive_desc, strided
 
-__all__ = ["SMALL_MULTIPLY_ADDS", "WORTHWHILE_ELEMENTS", "batched_matmul", "matmul"]
+__all__ = ["SMALL_MULTIPLY_ADDS", "WORTHWHILE_ELEMENTS", "batched_matmul", "has_small_kernel", "matmul"]
 
 SMALL_MULTIPLY_ADDS = 300_000  # below, a product is OpenBLAS's in compiled steps, too
 _WORTHWHILE_MULTIPLY_ADDS = 2_500_000
 _WORTHWHILE_MULTIPLY_ADDS_BFLOAT16 = 100_000
 _TRANSPOSED_MULTIPLY_ADDS = 250_000
 _FEW_ROWS, _LEAST_COLUMNS = 64, 64  # rows at most, columns at least
-_SMALL_RESULT = 1_200  # elements, up to which OpenBLAS has other kernels for a transposed weight
+_SMALL_RESULT, _SMALL_PRODUCT = 1_200, 1_000_000  # elements and multiply-adds, up to which OpenBLAS has other kernels
 WORTHWHILE_ELEMENTS = 16_384
 
 
@@ -83,6 +83,13 @@ def batched_matmul(x, y):
     if call is None:
         call = calls.thread.make(signature, _batch)
     return call(x, y) if call else NotImplemented
+
+
+def has_small_kernel(rows: int, columns: int, terms: int) -> bool:
+    """Whether OpenBLAS has one of its quick kernels for so few rows by a transposed weight, in float32 with AVX-512."""
+    return (
+        rows * columns <= _SMALL_RESULT and terms >= 32 and rows * columns * terms <= _SMALL_PRODUCT and has_avx512()
+    )
 
 
 def _is_slow_in_openblas(x, y, work):

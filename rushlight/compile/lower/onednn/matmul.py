@@ -22,7 +22,7 @@ import numpy as np
 
 from ....backend import isa
 from ....backend.onednn.library import available
-from ....backend.onednn.matmul import SMALL_MULTIPLY_ADDS
+from ....backend.onednn.matmul import SMALL_MULTIPLY_ADDS, has_small_kernel
 from ....backend.onednn.primitives import BIAS, DST, SRC, WEIGHTS, equal, wanted_desc
 from ...ir.graph import Extern, Ref, row_major, same_strides
 from ..amx import product as parts
@@ -63,7 +63,7 @@ def bind(extern: Extern, binder: Probe) -> bool:
         binder.copy(binder.pointer(out), binder.pointer(onto.ref()), onto.nbytes)
     work = x.size * y.shape[-1] * max(prod(out.shape[:-2]) // max(prod(x.shape[:-2]), 1), 1)
     rounded = options.get("rounded", False)
-    small = work < SMALL_MULTIPLY_ADDS or out.dtype == np.float64
+    small = work < SMALL_MULTIPLY_ADDS or out.dtype == np.float64 or _is_quick_in_openblas(x, y)
     by_blas = small and not activation and not rounded and x.dtype == y.dtype == out.dtype
     if by_blas and (bias is None or (onto is None and _bias_fits(bias, out))):
         if bias is not None:
@@ -92,6 +92,12 @@ def _bind_apart(extern: Extern, binder: Probe, activation: str | None, scale: fl
         return False
     emit_epilogue(binder, part, bias, out, scale, activation, onto is not None)
     return True
+
+
+def _is_quick_in_openblas(x: Ref, y: Ref) -> bool:
+    """Whether it is a product of few rows by a transposed weight that OpenBLAS has a kernel of its own for."""
+    is_linear = x.ndim == y.ndim == 2 and x.strides[1] == 1 and y.strides[0] == 1 and x.dtype == np.float32
+    return is_linear and has_small_kernel(x.shape[0], y.shape[1], y.shape[0])
 
 
 def _bias_fits(bias: Ref, out: Ref) -> bool:
