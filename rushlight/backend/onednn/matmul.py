@@ -6,7 +6,8 @@ Measured against NumPy's OpenBLAS, one thread each, for x @ y and, in brackets, 
 (12.2), OpenBLAS 5.9 (5.2). In bfloat16 OpenBLAS needs copies in float32, and the tile units (AMX) are faster than it.
 
 OpenBLAS's kernels for AVX-512, but not those for AVX2, are slow where few rows meet a transposed weight: (28, 128) @ (128, 384)
-takes it 31 (50), oneDNN 29 (34); (8, 256) @ (256, 256) 10 (43), 14 (20). Both have the same bits up to 128 terms. Up to 1,200
+takes it 31 (50), oneDNN 29 (34); (8, 256) @ (256, 256) 10 (43), 14 (20); with many rows a fifth: (512, 64) @ (64, 256) (201), (159).
+Both have the same bits up to 128 terms. Up to 1,200
 elements of the result it has others, twice as fast as a call of oneDNN: (8, 784) @ (784, 128) takes it (18), oneDNN (31).
 """
 
@@ -25,8 +26,9 @@ __all__ = ["SMALL_MULTIPLY_ADDS", "WORTHWHILE_ELEMENTS", "batched_matmul", "has_
 SMALL_MULTIPLY_ADDS = 300_000  # below, a product is OpenBLAS's in compiled steps, too
 _WORTHWHILE_MULTIPLY_ADDS = 2_500_000
 _WORTHWHILE_MULTIPLY_ADDS_BFLOAT16 = 100_000
-_TRANSPOSED_MULTIPLY_ADDS = 250_000
-_FEW_ROWS, _LEAST_COLUMNS = 64, 64  # rows at most, columns at least
+_TRANSPOSED_MULTIPLY_ADDS = 500_000
+_TRANSPOSED_MULTIPLY_ADDS_OF_FEW, _FEW_ROWS = 250_000, 32  # up to so many rows
+_LEAST_COLUMNS = 64
 _SMALL_RESULT, _SMALL_PRODUCT = 1_200, 1_000_000  # elements and multiply-adds, up to which OpenBLAS has other kernels
 WORTHWHILE_ELEMENTS = 16_384
 
@@ -38,7 +40,7 @@ def is_worthwhile(elements: int, work: int) -> bool:
 
 def matmul(x, y, bias=None):
     """x @ y for matrices, contiguous or transposed views of contiguous ones, of 2.5 million multiply-adds or more (in
-    bfloat16 of 100,000; of few rows by a transposed weight, with AVX-512, of 250,000), plus a bias (m,) on the way: up to a tenth less than in a pass of its own, and in bfloat16
+    bfloat16 of 100,000; by a transposed weight, with AVX-512, of 500,000, or 250,000 for few rows), plus a bias (m,) on the way: up to a tenth less than in a pass of its own, and in bfloat16
     rounded once only.
     They must also hold 16,384 elements together: thinner products are bound by memory.
 
@@ -93,11 +95,10 @@ def has_small_kernel(rows: int, columns: int, terms: int) -> bool:
 
 
 def _is_slow_in_openblas(x, y, work):
-    """Whether it is a product in float32 of few rows by a transposed weight, on a processor with AVX-512."""
+    """Whether it is a product in float32 by a transposed weight that is not small, on a processor with AVX-512."""
     return (
         x.dtype == FLOAT32
-        and work >= _TRANSPOSED_MULTIPLY_ADDS
-        and len(x) <= _FEW_ROWS
+        and work >= (_TRANSPOSED_MULTIPLY_ADDS_OF_FEW if len(x) <= _FEW_ROWS else _TRANSPOSED_MULTIPLY_ADDS)
         and y.shape[1] >= _LEAST_COLUMNS
         and len(x) * y.shape[1] > _SMALL_RESULT
         and not y.flags.c_contiguous
