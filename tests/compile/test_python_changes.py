@@ -80,6 +80,55 @@ def three():
     return torch.ones(3)
 
 
+FACTOR = contextvars.ContextVar("factor", default=2.0)
+
+
+@case
+def context_variable():
+    token = []
+
+    def mut():
+        token.append(FACTOR.set(5.0))
+        CLEAN.append(lambda: FACTOR.reset(token.pop()))
+
+    return (lambda x: x * FACTOR.get()), mut, (three,)
+
+
+@case
+def context_variable_around_a_part():
+    """Set and taken back in the call, as transformers collects outputs; outside it changes."""
+    token = []
+
+    def part(x):
+        return x + FACTOR.get()
+
+    def f(x):
+        before = part(x)
+        inside = FACTOR.set(3.0)
+        try:
+            return before * part(x)
+        finally:
+            FACTOR.reset(inside)
+
+    def mut():
+        token.append(FACTOR.set(7.0))
+        CLEAN.append(lambda: FACTOR.reset(token.pop()))
+
+    return f, mut, (three,)
+
+
+@case
+def context_variable_of_an_object():
+    held = [1.0]
+    token = FACTOR.set(held)
+    CLEAN.append(lambda: FACTOR.reset(token))
+
+    def mut():
+        held[0] = 4.0
+
+    return (lambda x: x * FACTOR.get()[0]), mut, (three,)
+
+
 @case
 def equal():
     a = torch.ones(1)
@@ -2300,7 +2349,8 @@ def list_with_its_own_order():
 
 # what cannot be a condition: the function runs eagerly, with one warning
 EAGERLY = {
-    "equal", "allclose", "contextvar", "local", "random_rare", "random_choice", "np_random_rare", "np_rng_rare", "cycle", "gen",
+    "equal", "allclose", "context_variable_of_an_object", "local", "random_rare", "random_choice", "np_random_rare", "np_rng_rare",
+    "cycle", "gen",
     "file", "step_pre_hook", "bn", "overlap", "sampler", "shuffle", "np_big", "memview", "nonlocal_counter", "log_effect",
     "scaler", "py_seeded", "exists", "queue", "version", "initial_seed", "arg_iter",
 }  # fmt: skip
@@ -2358,3 +2408,27 @@ def test_what_an_import_of_ours_runs_is_no_part_of_the_function(monkeypatch):
     for _ in range(4):
         assert compiled(torch.ones(3)).tolist() == [3, 3, 3]
     assert compiled.captured[0].program is not None and hook.calls
+
+
+def test_context_variables_are_compiled_where_they_are_left_as_they_were():
+    def step(x, k):
+        token = FACTOR.set(k)
+        y = x * FACTOR.get()
+        FACTOR.reset(token)
+        return y
+
+    def counting(x):
+        FACTOR.set(FACTOR.get() + 1)
+        return x * FACTOR.get()
+
+    compiled, counts = torch.compile(step), torch.compile(counting, fullgraph=True)
+    for _ in range(4):
+        assert compiled(torch.ones(2), 3.0).tolist() == [3, 3]
+    assert compiled.captured[0].program is not None
+
+    def called_often():
+        with pytest.raises(Exception, match="context variable 'factor' is left with another value"):
+            for _ in range(4):
+                counts(torch.ones(2))
+
+    contextvars.copy_context().run(called_often)

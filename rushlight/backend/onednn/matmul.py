@@ -89,9 +89,7 @@ def batched_matmul(x, y):
 
 def has_small_kernel(rows: int, columns: int, terms: int) -> bool:
     """Whether OpenBLAS has one of its quick kernels for so few rows by a transposed weight, in float32 with AVX-512."""
-    return (
-        rows * columns <= _SMALL_RESULT and terms >= 32 and rows * columns * terms <= _SMALL_PRODUCT and has_avx512()
-    )
+    return rows * columns <= _SMALL_RESULT and terms >= 32 and rows * columns * terms <= _SMALL_PRODUCT and has_avx512()
 
 
 def _is_slow_in_openblas(x, y, work):

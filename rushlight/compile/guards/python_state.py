@@ -15,6 +15,7 @@ import sys
 from abc import get_cache_token
 from collections import deque, namedtuple
 from collections.abc import Iterator
+from contextvars import ContextVar
 from functools import lru_cache, partial
 from operator import attrgetter, itemgetter, methodcaller
 from types import (
@@ -71,7 +72,7 @@ _CONTAINERS = (list, dict, set, deque, bytearray, array.array, np.ndarray)
 _FIXED = (
     *PLAIN, np.generic, np.dtype, np.ufunc, range, slice, frozenset, BaseException, GetSetDescriptorType, CodeType, ClassMethodDescriptorType,
     MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType, type(Ellipsis), type(NotImplemented),
-    itemgetter, GenericAlias, UnionType, type(vars(namedtuple("_", "field"))["field"]),
+    itemgetter, ContextVar, GenericAlias, UnionType, type(vars(namedtuple("_", "field"))["field"]),
 )  # fmt: skip
 _FIXED_NAMES = frozenset(
     """
@@ -167,6 +168,10 @@ class PythonState:
         waiting += self._entries(class_table(Tensor), reads.attributes, "the method {!r} of Tensor")
         for name in reads.attributes.union(*(names for _, names in reads.globals.values())).intersection(_SETTINGS):
             self._check(Reading(_setting, name, f"what {name}() tells"), name)
+        for variable in reads.context:
+            self._check(
+                Reading(_in_context, variable, f"the context variable {variable.name!r}"), id(variable), "context"
+            )
         for name in reads.modules:
             if name in sys.modules:
                 waiting.append((sys.modules[name], name))
@@ -526,6 +531,10 @@ def _registrations(_: Any) -> Any:
 
 def _setting(name: str) -> Any:
     return getattr(namespace.value, name)()
+
+
+def _in_context(variable: Any) -> Any:
+    return variable.get(MISSING)
 
 
 def _told(setting: Any) -> Any:

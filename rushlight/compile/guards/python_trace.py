@@ -14,6 +14,7 @@ import re
 import sys
 import weakref
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
@@ -24,6 +25,7 @@ from ...core import own_code
 from ...core.dispatch.mode import thread
 from ...core.tensor.storage import describe
 from ..capture.sources import CaptureError
+from .checks import MISSING, PLAIN, is_same
 from .pure_calls import called_name, is_pure
 
 _STANDARD = (os.path.dirname(os.__file__) + os.sep, "<frozen")
@@ -44,6 +46,7 @@ class Reads:
 
     globals: (the dict, names) by the dict's identity. cells: names of free variables by code object. attributes: names
     that were read of any object. constants: texts among the constants, which may be keys. modules: imported by name.
+    context: context variables that were read or set, and are as they were before.
     any_name, any_key: an attribute, or an item, may have been read by a name or key that is computed.
     """
 
@@ -54,6 +57,7 @@ class Reads:
         self.attributes: set[str] = set()
         self.constants: set[str] = set()
         self.modules: set[str] = set()
+        self.context: set[ContextVar] = set()
         self.any_name = False
         self.any_key = False
 
@@ -88,6 +92,7 @@ class Reads:
         self.attributes |= other.attributes
         self.constants |= other.constants
         self.modules |= other.modules
+        self.context |= other.context
         self.any_name |= other.any_name
         self.any_key |= other.any_key
 
@@ -100,6 +105,7 @@ class Reads:
             and other.attributes <= self.attributes
             and other.constants <= self.constants
             and other.modules <= self.modules
+            and other.context <= self.context
             and other.any_name <= self.any_name
             and other.any_key <= self.any_key
         )
@@ -176,10 +182,17 @@ class Trace:
         self._listener = listener
         self._offsets: dict[CodeType, tuple[dict[str, Any], set[int], Callable]] = {}
         self._before: tuple = ()
+        self._context: dict[
+            ContextVar, Any
+        ] = {}  # what context variables were before the first call of a method of theirs
 
     def reads(self) -> Reads:
         """What was read while the context was entered."""
         reads = Reads()
+        left = [v.name for v, before in self._context.items() if not is_same(v.get(MISSING), before)]
+        if left and self._listener.error is None:  # the call is over: nothing to interrupt
+            self._listener.error = CaptureError(f"the context variable {left[0]!r} is left with another value")
+        reads.context.update(self._context)
         for code, (scope, offsets, _) in self._offsets.items():
             reads.add(code, scope, offsets)
         return reads
@@ -229,6 +242,10 @@ class Trace:
     def _calling(self, frame: FrameType, event: str, function: Any) -> None:
         if event != "c_call" or _OURS.get(frame.f_code.co_filename) or is_ours(frame.f_code):
             return
+        if type(getattr(function, "__self__", None)) is ContextVar:
+            if self._counts(frame, frame.f_code, False):
+                self._note_context(function.__self__)
+            return
         if is_pure(function, frame.f_code):
             if getattr(function, "__module__", None) == "math" and self._listener.error is None:
                 self._listener.note_math(function)
@@ -237,6 +254,15 @@ class Trace:
             user = _user_frame(frame)
             where = describe((user.f_code, user.f_lasti))
             self._listener.refuse(CaptureError(f"{where}: {called_name(function)}"))
+
+    def _note_context(self, variable: ContextVar) -> None:
+        """A context variable is read or set. It has to be as before when the call ends, and before each replay."""
+        if variable in self._context:
+            return
+        before = variable.get(MISSING)
+        if before is not MISSING and type(before) not in PLAIN:
+            self._listener.refuse(CaptureError(f"the context variable {variable.name!r} is an object"))
+        self._context[variable] = before
 
 
 def _is_in_finalizer(frame: FrameType | None) -> bool:

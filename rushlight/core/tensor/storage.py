@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from ..own_code import is_own_file
 from ..device.buffer import outline_of
+from ..own_code import is_own_file
 
 tick = count(1).__next__
 LATEST = slice(-7, None)  # of a storage's writes: those kept with a new one

@@ -93,7 +93,9 @@ def function(kind: str, dtype: np.dtype) -> Any:
     It is made in 40 to 70 ms, or in 2 to 4 where it is on disk.
     """
     text = _Text(dtype)
-    return _picked(engine.build(text.of_picked())) if kind == "picked" else Sums(kind, engine.build(text.assembly(kind)))
+    return (
+        _picked(engine.build(text.of_picked())) if kind == "picked" else Sums(kind, engine.build(text.assembly(kind)))
+    )
 
 
 def mean_of_picked(picked: Any, x: np.ndarray, target: np.ndarray) -> np.ndarray | None:
