@@ -153,7 +153,7 @@ class _Evaluated:
 def _calls_to_wait(module: Any, args: tuple) -> int:
     """The calls that take, by their operators, twice as long as making a program of them.
 
-    What lies between the modules is taken for as large as the arguments, at 0.25 ns an element: seen are 0.4 to 4.
+    The results of modules are taken to be as large as the arguments, at 0.25 ns an element: seen are 0.4 to 4.
     """
     nodes = 2 * sum(1 for _ in module.modules())
     elements = sum(prod(a.shape) for a in args if isinstance(a, Tensor))
