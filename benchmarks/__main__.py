@@ -1,8 +1,8 @@
-"""Measurements of Rushlight against torch. `python -m benchmarks eager|operators|imports|cifar10|steps|busy|doctor|scale`; torch is optional."""
+"""Measurements of Rushlight against torch. `python -m benchmarks eager|operators|imports|inference|cifar10|steps|busy|doctor|scale`; torch is optional."""
 
 import argparse
 
-from . import busy, cifar10, doctor, eager, imports, operators, scale, steps
+from . import busy, cifar10, doctor, eager, imports, inference, operators, scale, steps
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Rushlight against torch, in one run.")
 commands = parser.add_subparsers(dest="command", required=True)
@@ -14,6 +14,7 @@ commands.add_parser("cifar10", help=cifar10.__doc__)
 commands.add_parser("doctor", help=doctor.__doc__).add_argument(
     "case", nargs="?", default="", help="only cases that contain this"
 )
+inference.add_options(commands.add_parser("inference", help=inference.__doc__))
 operators.add_options(commands.add_parser("operators", help=operators.__doc__))
 steps.add_options(commands.add_parser("steps", help=steps.__doc__))
 busy.add_options(commands.add_parser("busy", help=busy.__doc__))
@@ -25,6 +26,7 @@ if __name__ == "__main__":
         "eager": eager,
         "operators": operators,
         "imports": imports,
+        "inference": inference,
         "cifar10": cifar10,
         "steps": steps,
         "busy": busy,
