@@ -90,15 +90,15 @@ def _general_method(record: Op) -> Any:
 def _unary_method(record: Op) -> Any:
     least = record.jit_min_elements or 0
 
-    def method(self):
+    def method(input):
         state = thread.state
-        a = self._array
+        a = input._array
         d = a.dtype
         if (d is F32 or d is F64) and (
             state.level == 0
-            or (state.level == 1 and self._edge is None and (self._view is None or not _is_of_leaf(self._view)))
+            or (state.level == 1 and input._edge is None and (input._view is None or not _is_of_leaf(input._view)))
         ):
-            s = self._storage or storage_of(self)
+            s = input._storage or storage_of(input)
             if not s.inference and (a.flags.forc or not shares_places(a)) and record.promote != "bool":
                 kernel = record.kernel
                 if type(kernel) is np.ufunc and a.size < least:
@@ -106,8 +106,8 @@ def _unary_method(record: Op) -> Any:
                 else:
                     _run_into(state, record.kernel_for(a), a)
                 _wrote(s, state)
-                return self
-        return write(record, self, (), ())
+                return input
+        return write(record, input, (), ())
 
     return method
 

@@ -197,11 +197,11 @@ def shown_type(a: Any) -> str:
 
 def of_number(value: Any) -> dtype:
     """The dtype that a Python number takes by itself."""
-    if isinstance(value, (bool, np.bool_)):
+    if isinstance(value, bool):
         return bool_
     if isinstance(value, (int, np.integer)):
         return int64
-    if isinstance(value, (float, np.floating)):
+    if isinstance(value, (float, np.floating, np.bool_)):  # torch takes a bool of NumPy's for a float
         return _Default.float
     if isinstance(value, (complex, np.complexfloating)):
         return _Default.complex

@@ -373,7 +373,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=0):
         reduction: "mean", "sum" or "none", or 1, 2, 0.
     Shape: (N), (N), (N) -> (), or (N) with reduction="none"
     """
-    return _reduce((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    return _reduce((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
 
 
 @composite()
@@ -509,7 +509,10 @@ def pdist(input, p=2.0):
     if input.dtype.is_floating_point and input.dtype.itemsize == 2:
         raise not_implemented("pdist", input._array.dtype)
     i, j = on_device_of(input._array, np.triu_indices, input._array.shape[0], 1)
-    return shown_as((input[constant(i)] - input[constant(j)]).norm(p, 1), "PdistBackward0")
+    difference = input[constant(i)] - input[constant(j)]
+    if p == 0:  # how many differ; nan stays, and the gradient is 0
+        return shown_as(difference.abs().ceil().clamp_max(1).sum(1), "PdistBackward0")
+    return shown_as(difference.norm(p, 1), "PdistBackward0")
 
 
 @composite()
@@ -530,7 +533,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="me
     if bad.size:
         raise RuntimeError("target out of range")
     own = t.unsqueeze(1)
-    z = (margin - x.gather(1, own) + x).clamp_min(0)
+    z = margin - x.gather(1, own) + x
+    z = where(z > 0, z, 0)  # nan is not above
     z = z if p == 1 else z * z
     if weight is not None:
         z = z * weight[t].unsqueeze(1)

@@ -92,7 +92,7 @@ _relu_backward = binary(
     "relu_backward", _where_positive, lambda g, y: _relu_backward(g, y), lambda g: zeros_of(g), "The gradient of relu.",
     export=False, inplace=False, node="ThresholdBackwardBackward0", laid_as=lambda _: (1, 0),
 )  # fmt: skip
-_relu = unary(
+relu_entry = _relu = unary(
     "relu", _rectify, lambda g, out: _relu_backward(g, out), "max(input, 0) of each element.", promote="same",
     functional=("relu_",), out=False, export=False, jit_min_elements=1 << 16,
 )  # fmt: skip

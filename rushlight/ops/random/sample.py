@@ -520,11 +520,18 @@ def _filler(name: str, node: str, draw: Any, doc: str) -> Any:
     def f(self, *args, generator=None, **kwargs):
         a = self._array
         check_writable(self, thread.state)  # before the generator goes on
+        if name != "bernoulli_":
+            args, kwargs = tuple(map(_number, args)), {k: _number(v) for k, v in kwargs.items()}
         values = drawn(name, _fill, draw, generator, a, args, kwargs, where=backend_like(self))
         return write_values(self, values, (), lambda: history_node(history, (self._edge,)))
 
     f.__name__, f.__doc__ = name, doc
     return composite(method=True, function=False)(f)
+
+
+def _number(value: Any) -> Any:
+    """An argument, as Python's number where it is a tensor without dimensions."""
+    return value.item() if isinstance(value, Tensor) and not value._array.ndim else value
 
 
 def _fill(draw: Any, generator: Any, a: np.ndarray, args: tuple, kwargs: dict) -> np.ndarray:

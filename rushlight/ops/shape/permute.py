@@ -152,7 +152,7 @@ def movedim(input, source, destination):
 
 
 def _moved(dims, n: int, name: str) -> tuple[int, ...]:
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    dims = (dims,) if hasattr(dims, "__index__") and not getattr(dims, "ndim", 0) else tuple(dims)
     wrapped = [wrap_dim(d, n) for d in dims]
     if len({*wrapped}) < len(wrapped):
         raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")

@@ -224,6 +224,6 @@ for _kernel in (
     composite(name="special." + _kernel.__name__)(
         unary(
             "special_" + _kernel.__name__, _kernel, None, _kernel.__doc__ or "", method=False, inplace=False,
-            differentiable=False, **COMPUTE_BOUND,
+            differentiable=False, shown=("x",), **COMPUTE_BOUND,
         )
     )  # fmt: skip

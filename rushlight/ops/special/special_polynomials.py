@@ -38,8 +38,8 @@ def _polynomial(name, first, step, shifted=False):
         return kernel(np.asarray(x, n.dtype), n)
 
     op = binary(
-        "special_" + name, call, None, None, f"The polynomial {name} of degree n = `other` at x = `input`.", promote="float", method=False,
-        inplace=False, differentiable=False,
+        "special_" + name, call, None, None, f"The polynomial {name} of degree `n` at `x`.", promote="float", method=False,
+        inplace=False, differentiable=False, shown=("x", "n"),
     )  # fmt: skip
     composite(name="special." + name)(op)
 
