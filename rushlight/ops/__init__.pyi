@@ -250,7 +250,7 @@ def frombuffer(buffer: Any, *, dtype: _dtype, count: _Number = -1, offset: _int 
     """A 1-D tensor on the memory of an object with the buffer protocol: writes to one show in the other."""
     ...
 
-def scalar_tensor(s: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False) -> Tensor:
+def scalar_tensor(s: Any, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A 0-d tensor of the default float type (or `dtype`)."""
     ...
 
@@ -378,7 +378,7 @@ def randn_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | 
     """`randn` in the shape and type of `input`."""
     ...
 
-def randint_like(input: Tensor, low: _Number = 0, high: Any = None, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def randint_like(input: Tensor, low: _Number = 0, high: Any = None, *, generator: _Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """`randint` in the shape and type of `input`."""
     ...
 
@@ -797,7 +797,7 @@ def moveaxis(input: Tensor, source: _int | Sequence[_int], destination: _int | S
     """The tensor with dimensions `source` moved to the places `destination`, the others in order: a view."""
     ...
 
-def adjoint(self: Tensor) -> Tensor:
+def adjoint(input: Tensor) -> Tensor:
     """The conjugate of each matrix, transposed: a view of a real tensor."""
     ...
 
@@ -1352,35 +1352,35 @@ def special_airy_ai(x: Any, *, out: Any = None) -> Tensor:
     """Airy's function Ai of each element; nan at both infinities, as in torch."""
     ...
 
-def special_bessel_j0(x: Any, *, out: Any = None) -> Tensor:
+def special_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     """The Bessel function of the first kind of order 0 of each element."""
     ...
 
-def special_bessel_j1(x: Any, *, out: Any = None) -> Tensor:
+def special_bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
     """The Bessel function of the first kind of order 1 of each element."""
     ...
 
-def special_bessel_y0(x: Any, *, out: Any = None) -> Tensor:
+def special_bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
     """The Bessel function of the second kind of order 0 of each element; -inf at 0, nan below."""
     ...
 
-def special_bessel_y1(x: Any, *, out: Any = None) -> Tensor:
+def special_bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
     """The Bessel function of the second kind of order 1 of each element; -inf at 0, nan below."""
     ...
 
-def special_modified_bessel_i0(x: Any, *, out: Any = None) -> Tensor:
+def special_modified_bessel_i0(input: Tensor, *, out: Any = None) -> Tensor:
     """The modified Bessel function of the first kind of order 0 of each element."""
     ...
 
-def special_modified_bessel_i1(x: Any, *, out: Any = None) -> Tensor:
+def special_modified_bessel_i1(input: Tensor, *, out: Any = None) -> Tensor:
     """The modified Bessel function of the first kind of order 1 of each element."""
     ...
 
-def special_modified_bessel_k0(x: Any, *, out: Any = None) -> Tensor:
+def special_modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
     """The modified Bessel function of the second kind of order 0 of each element; inf at 0, nan below."""
     ...
 
-def special_modified_bessel_k1(x: Any, *, out: Any = None) -> Tensor:
+def special_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
     """The modified Bessel function of the second kind of order 1 of each element; inf at 0, nan below."""
     ...
 
@@ -2439,7 +2439,7 @@ def nonzero(input: Tensor, *, as_tuple: Literal[False]=False, out: Tensor | None
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
     ...
 
-def nonzero_static(input: Tensor, *, size: _int | Sequence[_int], fill_value: Tensor | _Number = -1) -> Tensor:
+def nonzero_static(input: Tensor, *, size: _int | Sequence[_int], fill_value: Tensor | _Number = -1, out: Any = None) -> Tensor:
     """The indices of the first `size` elements that are not zero, a row each; rows of `fill_value` where there are fewer."""
     ...
 

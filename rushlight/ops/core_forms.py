@@ -9,6 +9,7 @@ from typing import Any
 
 from ..core.dispatch.autocast import followed
 from ..core.dispatch.op import OPS
+from ..core.dispatch.slow_path import write_out
 from ..core.dispatch.wrong_arguments import explained
 from ..core.tensor.tensor import Tensor
 from .nn import activation, rectifiers
@@ -128,15 +129,18 @@ def celu(input, alpha=1.0):
 
 
 @_core_form
-def threshold(input, threshold, value):
+def threshold(input, threshold, value, *, out=None):
     """The input where it is above `threshold`, `value` elsewhere.
 
+    Args:
+        out: the tensor to write the result to.
     Shape: (*) -> (*)
 
     >>> threshold(tensor([0.5, 2.0]), 1.0, 9.0)
     tensor([9., 2.])
     """
-    return rectifiers.threshold(input, threshold, value)
+    result = rectifiers.threshold(input, threshold, value)
+    return result if out is None else write_out("threshold", (input,), result, out)
 
 
 @_core_form

@@ -110,7 +110,7 @@ def matrix_exp(input: Tensor, *, out: Any = None) -> Tensor:
     """1 + A + A^2 / 2 + A^3 / 6 + ... of square matrices."""
     ...
 
-def matrix_norm(A: Tensor, ord: _Number | _str = 'fro', dim: _int | Sequence[_int] = (-2, -1), keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
+def matrix_norm(input: Tensor, ord: _Number | _str = 'fro', dim: _int | Sequence[_int] = (-2, -1), keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
     """A norm of the matrices over two dimensions."""
     ...
 

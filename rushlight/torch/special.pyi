@@ -21,19 +21,19 @@ def airy_ai(x: Any, *, out: Any = None) -> Tensor:
     """Airy's function Ai of each element; nan at both infinities, as in torch."""
     ...
 
-def bessel_j0(x: Any, *, out: Any = None) -> Tensor:
+def bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     """The Bessel function of the first kind of order 0 of each element."""
     ...
 
-def bessel_j1(x: Any, *, out: Any = None) -> Tensor:
+def bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
     """The Bessel function of the first kind of order 1 of each element."""
     ...
 
-def bessel_y0(x: Any, *, out: Any = None) -> Tensor:
+def bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
     """The Bessel function of the second kind of order 0 of each element; -inf at 0, nan below."""
     ...
 
-def bessel_y1(x: Any, *, out: Any = None) -> Tensor:
+def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
     """The Bessel function of the second kind of order 1 of each element; -inf at 0, nan below."""
     ...
 
@@ -123,19 +123,19 @@ def log_softmax(input: Tensor, dim: _int | Sequence[_int], dtype: _dtype | None 
 
 from ..ops import logit as logit
 from ..ops import logsumexp as logsumexp
-def modified_bessel_i0(x: Any, *, out: Any = None) -> Tensor:
+def modified_bessel_i0(input: Tensor, *, out: Any = None) -> Tensor:
     """The modified Bessel function of the first kind of order 0 of each element."""
     ...
 
-def modified_bessel_i1(x: Any, *, out: Any = None) -> Tensor:
+def modified_bessel_i1(input: Tensor, *, out: Any = None) -> Tensor:
     """The modified Bessel function of the first kind of order 1 of each element."""
     ...
 
-def modified_bessel_k0(x: Any, *, out: Any = None) -> Tensor:
+def modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
     """The modified Bessel function of the second kind of order 0 of each element; inf at 0, nan below."""
     ...
 
-def modified_bessel_k1(x: Any, *, out: Any = None) -> Tensor:
+def modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
     """The modified Bessel function of the second kind of order 1 of each element; inf at 0, nan below."""
     ...
 

@@ -493,7 +493,10 @@ def into_out(record: Op, tensors: tuple, metadata: tuple, out: Any) -> Any:
     return write_out(record.name, tensors, result, out, record.kind != "general", ordered_by)
 
 
-_IN_ROWS = ("fft_", "linalg_tensorinv", "slice_scatter")  # torch copies a finished result into memory of its own order
+# torch copies a finished result into memory of its own order
+_IN_ROWS = (
+    "fft_fft", "fft_hfft", "fft_ifft2", "fft_ifftn", "fft_ihfft", "fft_irfft", "fft_rfft", "linalg_tensorinv", "slice_scatter",
+)  # fmt: skip
 
 
 def write_out(

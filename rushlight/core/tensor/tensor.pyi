@@ -968,7 +968,7 @@ class Tensor:
         """The tensor expanded to the shape of `other`."""
         ...
 
-    def sum_to_size(self, *size: Any) -> Tensor:
+    def sum_to_size(self, *args: Any, size: Any = None) -> Tensor:
         """The sum over the dimensions along which `size` would be broadcast to the tensor's shape."""
         ...
 

@@ -130,7 +130,7 @@ def _matrix_norm(A, ord, dim, keepdim, dtype):
 
 
 @composite(name="linalg_matrix_norm", function=False, out=True)
-def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
+def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """A norm of the matrices over two dimensions.
 
     Args:
@@ -142,12 +142,12 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     Shape: (*, m, n) -> (*)
     Raises:
         RuntimeError: `ord` is another text, as in `matrix_norm(eye(2), "x")`.
-        RuntimeError: A has less than two dimensions, as in `matrix_norm(ones(2))`.
+        RuntimeError: input has less than two dimensions, as in `matrix_norm(ones(2))`.
 
     >>> matrix_norm(tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(5.)
     """
-    return _matrix_norm(A, ord, dim, keepdim, dtype)
+    return _matrix_norm(input, ord, dim, keepdim, dtype)
 
 
 @composite(name="linalg_norm", function=False, out=True)

@@ -41,6 +41,10 @@ def _reduction(given: str | int) -> str:
     """The word for what torch's core losses take as a number: 0 by default, unlike in `nn.functional`."""
     if given in _REDUCTIONS:
         return str(given)
+    if isinstance(given, (int, np.integer)) and not isinstance(
+        given, bool
+    ):  # others than 1 and 2 reduce nothing, as in torch
+        return _REDUCTIONS[given] if 0 <= given < len(_REDUCTIONS) else "none"
     if type(given) is not int or not 0 <= given < len(_REDUCTIONS):
         raise ValueError(
             f"{given} is not a valid value for reduction: it has to be one of {', '.join(_REDUCTIONS)}, or 0, 1, 2"

@@ -552,7 +552,7 @@ def _round(input, /):
     if input.dtype.kind == "b":
         raise not_implemented("round_vml_cpu", input.dtype)
     refuse("round_vml_cpu", input.dtype, "c")
-    return np.rint(input) if input.dtype.kind in "fV" else input.copy()
+    return np.rint(input) if input.dtype.kind in "fV" else cast_like(input, input.dtype)
 
 
 @_round.vjp

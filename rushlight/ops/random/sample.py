@@ -306,8 +306,9 @@ _like("randn_like", _normal, partial(_normal, contiguous=False))
 
 @composite()
 def randint_like(
-    input, low=0, high=None, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None
-):
+    input, low=0, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
+    memory_format=None,
+):  # fmt: skip
     """`randint` in the shape and type of `input`.
 
     Args:
@@ -329,7 +330,7 @@ def randint_like(
     out = arranged(made_like(dense_like, input._array, kind, device), memory_format)
     draw = partial(streams.randint, low=int(low), high=int(high))
     where = backend_like(input, device)
-    return fresh(drawn("randint_like", _draw_like, draw, None, out, where=where), requires_grad)
+    return fresh(drawn("randint_like", _draw_like, draw, generator, out, where=where), requires_grad)
 
 
 # ---------------------------------------------------------------------------------------------- by parameters

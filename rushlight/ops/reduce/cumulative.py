@@ -126,6 +126,9 @@ def _inplace(op):
             if self._array.ndim and self._array.size:
                 raise not_implemented(f"{op.record.name}_out_cpu", self._array.dtype)
             return self
+        if dtype is not None and dtype is not self.dtype:
+            words = f"input tensor dtype {dtypes.c_word(self.dtype)} and output tensor dtype {dtypes.c_word(dtype)}"
+            raise RuntimeError(f"Bad in-place call: {words} should match")
         return write(op.record, self, (), (dim, dtype))
 
     method.__name__, method.__doc__ = (

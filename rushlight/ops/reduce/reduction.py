@@ -434,6 +434,11 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but got {type_word(input.dtype)}"
         )
+    if dtype is not None and dtype.category < 2:
+        raise RuntimeError(
+            "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. Got: "
+            f"{type_word(dtype)}"
+        )
     count = (~input.isnan().detach()).sum(dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / count
 
@@ -491,7 +496,7 @@ def _(g, input, out):
 
 @primitive(public=False, name="prod.dim", node="ProdBackward1", jit_min_elements=MANY)
 def _prod_dim(input, /, dim, keepdim, dtype):
-    if not isinstance(dim, int):
+    if not hasattr(dim, "__index__"):
         raise type_error(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
     return _product(input, axes_of(dim, input.ndim), keepdim, dtype)
 
