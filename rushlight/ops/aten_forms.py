@@ -100,7 +100,7 @@ def _slice_gradient(g, shape, dim, start, end, step):
 
 functions.update(
     {
-        "embedding": core_forms.embedding,
+        **{name: getattr(core_forms, name) for name in ("adaptive_max_pool1d", "embedding", "embedding_bag")},
         "convolution": convolution,
         "slice": _sliced,
         "index": _indexed,

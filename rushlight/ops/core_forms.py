@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.dispatch import torch_function
 from ..core.dispatch.autocast import followed
 from ..core.dispatch.op import OPS
 from ..core.dispatch.slow_path import write_out
@@ -22,7 +23,6 @@ __all__ = [
     "feature_dropout", "relu", "rrelu", "selu", "threshold",
 ]  # fmt: skip
 
-relu = rectifiers.relu_entry
 _MODES = ("sum", "mean", "max")
 
 
@@ -94,6 +94,20 @@ def adaptive_max_pool1d(input, output_size):
     (tensor([[2., 4.]]), tensor([[1, 3]]))
     """
     return _adaptive_max_pool1d(input, output_size, True)
+
+
+@_core_form
+def relu(input):
+    """max(input, 0) of each element.
+
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: `input` is of bools, as in `relu(tensor([True]))`.
+
+    >>> relu(tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+    return rectifiers.relu(input)
 
 
 @_core_form
@@ -188,3 +202,4 @@ alpha_dropout = _dropping("alpha_dropout", _ALPHA.format(""), "(*)", sample.alph
 feature_alpha_dropout = _dropping(
     "feature_alpha_dropout", _ALPHA.format(" of whole channels"), "(N, C, *)", sample.feature_alpha_dropout
 )
+torch_function.publish({name: globals()[name] for name in __all__})

@@ -574,7 +574,11 @@ def set_history(self: Tensor, node: Node) -> None:
         slices.inner, slices.chain = node, chain
         node.outer = weakref.ref(slices)
         slices.saved, slices.storage, slices.hooks = (), None, None
-        slices.shape, slices.dtype = base._array.shape, base._array.dtype
+        slices.shape, slices.dtype, slices.strides = (
+            base._array.shape,
+            base._array.dtype,
+            outline_of(base._array).strides,
+        )
         follow(base, slices)
     if s.views:
         refresh_views(s)
@@ -628,9 +632,12 @@ def replay(parent: Tensor, record: Op, metadata: tuple) -> Tensor:
 class CopySlices(Node):
     """The history of a base one of whose views was written: the write's rule acts on that part of the gradient."""
 
-    __slots__ = ("inner", "chain")
+    __slots__ = ("inner", "chain", "strides")
     inner: Any
     chain: tuple
+    strides: (
+        tuple[int, ...] | None
+    )  # of the base, in bytes: its gradient has them, as in torch; None where they are not known
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"
@@ -644,8 +651,7 @@ class CopySlices(Node):
         return part._edge
 
     def backward(self, g: Tensor) -> tuple:
-        whole = g.clone()  # type: ignore[attr-defined]
-        part = whole
+        whole = part = self._copied(g)
         for record, metadata in self.chain:
             part = replay(part, record, metadata)
         grads = self.inner.backward(part.clone())  # type: ignore[attr-defined]
@@ -655,6 +661,13 @@ class CopySlices(Node):
             else:
                 part.copy_(grads[0])  # type: ignore[attr-defined]
         return (whole, *grads[1:])
+
+    def _copied(self, g: Any) -> Any:
+        """A copy of the gradient in the memory order of the base."""
+        a, strides = g._array, self.strides
+        if type(a) is not np.ndarray or not strides or 0 in strides or a.strides == strides or not a.size:
+            return g.clone()
+        return g.new_empty_strided(a.shape, [s // self.dtype.itemsize for s in strides]).copy_(g)
 
 
 __all__ = [

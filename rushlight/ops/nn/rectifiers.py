@@ -23,6 +23,7 @@ from ..pointwise.building_blocks import (
     SOME,
     ZERO32,
     bits_of,
+    in_memory_order,
     in_order_of,
     in_single,
     pieced,
@@ -62,6 +63,7 @@ def _rectify(x):
 _LAST_BELOW_NAN = {np.dtype(np.float16): 0x7C00, np.dtype(ml_dtypes.bfloat16): 0x7F80}
 
 
+@in_memory_order
 @pieced
 def _rectified_bits(x, last_below_nan):
     """max(x, 0) of a 16-bit float by its bits: negative numbers become 0, nans stay."""
@@ -92,7 +94,7 @@ _relu_backward = binary(
     "relu_backward", _where_positive, lambda g, y: _relu_backward(g, y), lambda g: zeros_of(g), "The gradient of relu.",
     export=False, inplace=False, node="ThresholdBackwardBackward0", laid_as=lambda _: (1, 0),
 )  # fmt: skip
-relu_entry = _relu = unary(
+_relu = unary(
     "relu", _rectify, lambda g, out: _relu_backward(g, out), "max(input, 0) of each element.", promote="same",
     functional=("relu_",), out=False, export=False, jit_min_elements=1 << 16,
 )  # fmt: skip
