@@ -66,3 +66,19 @@ def test_nothing_is_written_in_place():
     for name, arguments in {"relu": (), "selu": (), "celu": (1.0,), "threshold": (0.0, 1.0)}.items():
         with pytest.raises(TypeError):
             getattr(torch, name)(torch.ones(2), *arguments, inplace=True)
+
+
+def test_traces_and_graphs_name_the_form_of_torch():
+    offsets = torch.tensor([0, 2])
+    bags = torch.jit.trace(lambda i: torch.embedding_bag(TABLE, i, offsets)[0], INDICES)
+    assert "aten::embedding_bag" in str(bags.graph) and bags(INDICES).tolist() == [[12.0, -14.0], [8.0, -11.0]]
+    picked = torch.jit.trace(lambda i: torch.embedding(TABLE, i), INDICES)
+    assert picked(INDICES[1:]).tolist() == TABLE[INDICES[1:]].tolist()
+
+    def f(x):
+        return torch.dropout(torch.relu(x), 0.5, False) + F.relu(x)
+
+    code = torch.fx.symbolic_trace(f).code
+    assert (
+        "torch.relu(x)" in code and "torch.dropout(relu, 0.5, False)" in code and "torch.nn.functional.relu(x)" in code
+    )

@@ -525,7 +525,9 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="me
     refuse_history("multi_margin_loss", weight=weight)
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(f"expected scalar type {type_word(input.dtype)} but found {type_word(weight.dtype)}")
-    x = input.contiguous() if input._array.ndim == 2 else input.reshape(1, -1)  # whose gradient is in rows, as torch's
+    x = (
+        input.contiguous() if input._array.ndim == 2 else input.reshape(1, -1)
+    )  # whose gradient is C-contiguous, as torch's
     t = target.reshape(-1)
     if x._array.shape[0] != t._array.shape[0] or target._array.ndim > 1:
         raise RuntimeError(
