@@ -130,6 +130,14 @@ CALLS = [
         [-1.0, 1.0, 3.0, 0.0, 2.0, 4.0],
     ),
     ("torch.fft.irfft(torch.ones(2, 3), dim=0, out=torch.empty(0))", "float32", (3, 1), [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]),
+    ("torch.arange(6.0).view(2, 3).take(torch.tensor(4))", "float32", (), [4.0]),
+    ("torch.arange(6.0).take(torch.tensor([[1, 2], [3, 4]]).t())", "float32", (2, 1), [1.0, 3.0, 2.0, 4.0]),
+    (
+        "torch.relu(torch.tensor([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]]).t().half())",
+        "float16",
+        (1, 3),
+        [1.0, 4.0, 0.0, 5.0, 3.0, 0.0],
+    ),
 ]
 
 
