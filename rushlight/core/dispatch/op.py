@@ -149,7 +149,7 @@ class Op:
         self.kind = kind
         self.doc = doc or kernel.__doc__
         if doc and promote:
-            self.doc = docs.of_row(name, kind, promote, out, doc)
+            self.doc = docs.of_row(name, kind, promote, out, doc, shown)
         self.promote, self.view, self.rest = promote, view, rest
         self.outputs, self.extras, self.returns = outputs, extras, returns
         self.differentiable = differentiable
