@@ -107,7 +107,7 @@ def relu(input):
     >>> relu(tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
-    return rectifiers.relu(input)
+    return Tensor.relu(input)  # type: ignore[attr-defined]
 
 
 @_core_form
