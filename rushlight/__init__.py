@@ -44,6 +44,7 @@ from .core.random import Generator, default_generator, initial_seed, manual_seed
 from .core.tensor.size import Size
 from .core.tensor.tensor import Tensor
 from .ops import *
+from .ops.core_forms import *
 from .ops.random.sample import get_rng_state, set_rng_state
 from .torch._settings import *
 

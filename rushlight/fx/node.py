@@ -9,7 +9,6 @@ from types import FunctionType, GenericAlias
 from typing import Any
 
 from ..core.dispatch.extension_points import namespace, operators_of_levels
-from ..core.dispatch.op import OPS
 from ..nn import functional, told_functions
 from ..nn.modules.module import Module
 
@@ -256,7 +255,7 @@ def qualified_name(function: Callable) -> str:
         return f"operator.{name.lstrip('_')}"
     if getattr(functional, name, None) is function and name in told_functions.ONLY_HERE:
         return f"torch.nn.functional.{name}"
-    if OPS.get(name) is function and getattr(namespace.value, name, None) is function:
+    if getattr(namespace.value, name, None) is function:
         return f"torch.{name}"
     if getattr(functional, name, None) is function:
         return f"torch.nn.functional.{name}"

@@ -106,7 +106,7 @@ def logical_not(input: Tensor, *, out: Any = None) -> Tensor:
     """Whether each element is zero."""
     ...
 
-def logical_not_(self: Tensor) -> Tensor:
+def logical_not_(input: Tensor) -> Tensor:
     """In-place form of `logical_not`: the result is written into the tensor, which is returned."""
     ...
 
@@ -154,7 +154,7 @@ def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     """The logistic function 1 / (1 + exp(-input)) of each element."""
     ...
 
-def sigmoid_(self: Tensor) -> Tensor:
+def sigmoid_(input: Tensor) -> Tensor:
     """In-place form of `sigmoid`: the result is written into the tensor, which is returned."""
     ...
 
@@ -178,7 +178,7 @@ def sinc(input: Tensor, *, out: Any = None) -> Tensor:
     """sin(pi * input) / (pi * input) of each element, and 1 at 0."""
     ...
 
-def sinc_(self: Tensor) -> Tensor:
+def sinc_(input: Tensor) -> Tensor:
     """In-place form of `sinc`: the result is written into the tensor, which is returned."""
     ...
 
@@ -250,7 +250,7 @@ def frombuffer(buffer: Any, *, dtype: _dtype, count: _Number = -1, offset: _int 
     """A 1-D tensor on the memory of an object with the buffer protocol: writes to one show in the other."""
     ...
 
-def scalar_tensor(s: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False) -> Tensor:
+def scalar_tensor(s: Any, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, pin_memory: _bool = False, requires_grad: _bool = False) -> Tensor:
     """A 0-d tensor of the default float type (or `dtype`)."""
     ...
 
@@ -378,7 +378,7 @@ def randn_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | 
     """`randn` in the shape and type of `input`."""
     ...
 
-def randint_like(input: Tensor, low: _Number = 0, high: Any = None, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+def randint_like(input: Tensor, low: _Number = 0, high: Any = None, *, generator: _Generator | None = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
     """`randint` in the shape and type of `input`."""
     ...
 
@@ -470,7 +470,7 @@ def erf(input: Tensor, *, out: Any = None) -> Tensor:
     """The error function of each element: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to it."""
     ...
 
-def erf_(self: Tensor) -> Tensor:
+def erf_(input: Tensor) -> Tensor:
     """In-place form of `erf`: the result is written into the tensor, which is returned."""
     ...
 
@@ -478,7 +478,7 @@ def erfc(input: Tensor, *, out: Any = None) -> Tensor:
     """1 - erf(input) of each element, exact where that is near 0."""
     ...
 
-def erfc_(self: Tensor) -> Tensor:
+def erfc_(input: Tensor) -> Tensor:
     """In-place form of `erfc`: the result is written into the tensor, which is returned."""
     ...
 
@@ -486,7 +486,7 @@ def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse of `erf`: infinite at -1 and 1, nan beyond."""
     ...
 
-def erfinv_(self: Tensor) -> Tensor:
+def erfinv_(input: Tensor) -> Tensor:
     """In-place form of `erfinv`: the result is written into the tensor, which is returned."""
     ...
 
@@ -650,7 +650,7 @@ def native_norm(input: Tensor, p: _float = 2, dim: _int | Sequence[_int] | None 
     """(sum |x|^p)^(1/p) over all values of a sparse tensor."""
     ...
 
-def relu_(self: Tensor) -> Tensor:
+def relu_(input: Tensor) -> Tensor:
     """In-place form of `relu`: the result is written into the tensor, which is returned."""
     ...
 
@@ -702,7 +702,7 @@ def sum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool 
     """The sum over `dim`, or of all elements."""
     ...
 
-def nansum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
+def nansum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
     """The sum over `dim` with every nan counted as 0."""
     ...
 
@@ -797,7 +797,7 @@ def moveaxis(input: Tensor, source: _int | Sequence[_int], destination: _int | S
     """The tensor with dimensions `source` moved to the places `destination`, the others in order: a view."""
     ...
 
-def adjoint(self: Tensor) -> Tensor:
+def adjoint(input: Tensor) -> Tensor:
     """The conjugate of each matrix, transposed: a view of a real tensor."""
     ...
 
@@ -1332,7 +1332,7 @@ def i0(input: Tensor, *, out: Any = None) -> Tensor:
     """The modified Bessel function of the first kind of order 0 of each element."""
     ...
 
-def i0_(self: Tensor) -> Tensor:
+def i0_(input: Tensor) -> Tensor:
     """In-place form of `i0`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1348,7 +1348,7 @@ def special_i1e(input: Tensor, *, out: Any = None) -> Tensor:
     """`i1` of each element times exp(-|input|)."""
     ...
 
-def special_airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
+def special_airy_ai(x: Any, *, out: Any = None) -> Tensor:
     """Airy's function Ai of each element; nan at both infinities, as in torch."""
     ...
 
@@ -1384,15 +1384,15 @@ def special_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
     """The modified Bessel function of the second kind of order 1 of each element; inf at 0, nan below."""
     ...
 
-def special_scaled_modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
+def special_scaled_modified_bessel_k0(x: Any, *, out: Any = None) -> Tensor:
     """exp(input) times the modified Bessel function of the second kind of order 0."""
     ...
 
-def special_scaled_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
+def special_scaled_modified_bessel_k1(x: Any, *, out: Any = None) -> Tensor:
     """exp(input) times the modified Bessel function of the second kind of order 1."""
     ...
 
-def special_spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
+def special_spherical_bessel_j0(x: Any, *, out: Any = None) -> Tensor:
     """sin(input) / input of each element, and 1 at 0."""
     ...
 
@@ -1400,7 +1400,7 @@ def lgamma(input: Tensor, *, out: Any = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function of each element; infinite at 0, -1, -2, ..."""
     ...
 
-def lgamma_(self: Tensor) -> Tensor:
+def lgamma_(input: Tensor) -> Tensor:
     """In-place form of `lgamma`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1408,7 +1408,7 @@ def digamma(input: Tensor, *, out: Any = None) -> Tensor:
     """The derivative of `lgamma` of each element: gamma'(input) / gamma(input)."""
     ...
 
-def digamma_(self: Tensor) -> Tensor:
+def digamma_(input: Tensor) -> Tensor:
     """In-place form of `digamma`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1480,11 +1480,11 @@ def negative(input: Tensor, *, out: Any = None) -> Tensor:
     """Minus each element."""
     ...
 
-def neg_(self: Tensor) -> Tensor:
+def neg_(input: Tensor) -> Tensor:
     """In-place form of `neg`: the result is written into the tensor, which is returned."""
     ...
 
-def negative_(self: Tensor) -> Tensor:
+def negative_(input: Tensor) -> Tensor:
     """In-place form of `neg`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1496,7 +1496,7 @@ def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
     """1 / input of each element; infinite at 0."""
     ...
 
-def reciprocal_(self: Tensor) -> Tensor:
+def reciprocal_(input: Tensor) -> Tensor:
     """In-place form of `reciprocal`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1504,7 +1504,7 @@ def sign(input: Tensor, *, out: Any = None) -> Tensor:
     """-1, 0 or 1 for each element; 0 for nan. The gradient is 0 everywhere."""
     ...
 
-def sign_(self: Tensor) -> Tensor:
+def sign_(input: Tensor) -> Tensor:
     """In-place form of `sign`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1512,7 +1512,7 @@ def sgn(input: Tensor, *, out: Any = None) -> Tensor:
     """Each element divided by its absolute value, 0 where that is 0; of real numbers this is `sign`."""
     ...
 
-def sgn_(self: Tensor) -> Tensor:
+def sgn_(input: Tensor) -> Tensor:
     """In-place form of `sgn`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1524,11 +1524,11 @@ def absolute(input: Tensor, *, out: Any = None) -> Tensor:
     """The absolute value of each element; the gradient at 0 is 0."""
     ...
 
-def abs_(self: Tensor) -> Tensor:
+def abs_(input: Tensor) -> Tensor:
     """In-place form of `abs`: the result is written into the tensor, which is returned."""
     ...
 
-def absolute_(self: Tensor) -> Tensor:
+def absolute_(input: Tensor) -> Tensor:
     """In-place form of `abs`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1540,7 +1540,7 @@ def square(input: Tensor, *, out: Any = None) -> Tensor:
     """The square of each element."""
     ...
 
-def square_(self: Tensor) -> Tensor:
+def square_(input: Tensor) -> Tensor:
     """In-place form of `square`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1548,7 +1548,7 @@ def sqrt(input: Tensor, *, out: Any = None) -> Tensor:
     """The square root of each element; nan for negative numbers. Its gradient at 0 is infinite."""
     ...
 
-def sqrt_(self: Tensor) -> Tensor:
+def sqrt_(input: Tensor) -> Tensor:
     """In-place form of `sqrt`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1556,7 +1556,7 @@ def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
     """1 / sqrt(input) of each element; infinite at 0, nan for negative numbers."""
     ...
 
-def rsqrt_(self: Tensor) -> Tensor:
+def rsqrt_(input: Tensor) -> Tensor:
     """In-place form of `rsqrt`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1564,7 +1564,7 @@ def exp(input: Tensor, *, out: Any = None) -> Tensor:
     """e to the power of each element."""
     ...
 
-def exp_(self: Tensor) -> Tensor:
+def exp_(input: Tensor) -> Tensor:
     """In-place form of `exp`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1572,7 +1572,7 @@ def exp2(input: Tensor, *, out: Any = None) -> Tensor:
     """2 to the power of each element."""
     ...
 
-def exp2_(self: Tensor) -> Tensor:
+def exp2_(input: Tensor) -> Tensor:
     """In-place form of `exp2`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1580,7 +1580,7 @@ def expm1(input: Tensor, *, out: Any = None) -> Tensor:
     """exp(input) - 1 of each element, exact near 0."""
     ...
 
-def expm1_(self: Tensor) -> Tensor:
+def expm1_(input: Tensor) -> Tensor:
     """In-place form of `expm1`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1588,7 +1588,7 @@ def log(input: Tensor, *, out: Any = None) -> Tensor:
     """The natural logarithm of each element; -inf at 0, nan below."""
     ...
 
-def log_(self: Tensor) -> Tensor:
+def log_(input: Tensor) -> Tensor:
     """In-place form of `log`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1596,7 +1596,7 @@ def log2(input: Tensor, *, out: Any = None) -> Tensor:
     """The logarithm to base 2 of each element; -inf at 0, nan below."""
     ...
 
-def log2_(self: Tensor) -> Tensor:
+def log2_(input: Tensor) -> Tensor:
     """In-place form of `log2`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1604,7 +1604,7 @@ def log10(input: Tensor, *, out: Any = None) -> Tensor:
     """The logarithm to base 10 of each element; -inf at 0, nan below."""
     ...
 
-def log10_(self: Tensor) -> Tensor:
+def log10_(input: Tensor) -> Tensor:
     """In-place form of `log10`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1612,7 +1612,7 @@ def log1p(input: Tensor, *, out: Any = None) -> Tensor:
     """log(1 + input) of each element, exact near 0; -inf at -1, nan below."""
     ...
 
-def log1p_(self: Tensor) -> Tensor:
+def log1p_(input: Tensor) -> Tensor:
     """In-place form of `log1p`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1628,7 +1628,7 @@ def sin(input: Tensor, *, out: Any = None) -> Tensor:
     """The sine of each element, which is in radians."""
     ...
 
-def sin_(self: Tensor) -> Tensor:
+def sin_(input: Tensor) -> Tensor:
     """In-place form of `sin`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1636,7 +1636,7 @@ def cos(input: Tensor, *, out: Any = None) -> Tensor:
     """The cosine of each element, which is in radians."""
     ...
 
-def cos_(self: Tensor) -> Tensor:
+def cos_(input: Tensor) -> Tensor:
     """In-place form of `cos`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1644,7 +1644,7 @@ def tan(input: Tensor, *, out: Any = None) -> Tensor:
     """The tangent of each element, which is in radians."""
     ...
 
-def tan_(self: Tensor) -> Tensor:
+def tan_(input: Tensor) -> Tensor:
     """In-place form of `tan`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1656,11 +1656,11 @@ def arcsin(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse sine of each element, in radians from -pi/2 to pi/2; nan outside [-1, 1]."""
     ...
 
-def asin_(self: Tensor) -> Tensor:
+def asin_(input: Tensor) -> Tensor:
     """In-place form of `asin`: the result is written into the tensor, which is returned."""
     ...
 
-def arcsin_(self: Tensor) -> Tensor:
+def arcsin_(input: Tensor) -> Tensor:
     """In-place form of `asin`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1672,11 +1672,11 @@ def arccos(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse cosine of each element, in radians from 0 to pi; nan outside [-1, 1]."""
     ...
 
-def acos_(self: Tensor) -> Tensor:
+def acos_(input: Tensor) -> Tensor:
     """In-place form of `acos`: the result is written into the tensor, which is returned."""
     ...
 
-def arccos_(self: Tensor) -> Tensor:
+def arccos_(input: Tensor) -> Tensor:
     """In-place form of `acos`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1688,11 +1688,11 @@ def arctan(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse tangent of each element, in radians from -pi/2 to pi/2."""
     ...
 
-def atan_(self: Tensor) -> Tensor:
+def atan_(input: Tensor) -> Tensor:
     """In-place form of `atan`: the result is written into the tensor, which is returned."""
     ...
 
-def arctan_(self: Tensor) -> Tensor:
+def arctan_(input: Tensor) -> Tensor:
     """In-place form of `atan`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1700,7 +1700,7 @@ def sinh(input: Tensor, *, out: Any = None) -> Tensor:
     """The hyperbolic sine, (exp(input) - exp(-input)) / 2, of each element."""
     ...
 
-def sinh_(self: Tensor) -> Tensor:
+def sinh_(input: Tensor) -> Tensor:
     """In-place form of `sinh`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1708,7 +1708,7 @@ def cosh(input: Tensor, *, out: Any = None) -> Tensor:
     """The hyperbolic cosine, (exp(input) + exp(-input)) / 2, of each element."""
     ...
 
-def cosh_(self: Tensor) -> Tensor:
+def cosh_(input: Tensor) -> Tensor:
     """In-place form of `cosh`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1716,7 +1716,7 @@ def tanh(input: Tensor, *, out: Any = None) -> Tensor:
     """The hyperbolic tangent, sinh(input) / cosh(input), of each element; it is within [-1, 1]."""
     ...
 
-def tanh_(self: Tensor) -> Tensor:
+def tanh_(input: Tensor) -> Tensor:
     """In-place form of `tanh`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1728,11 +1728,11 @@ def arcsinh(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse hyperbolic sine of each element."""
     ...
 
-def asinh_(self: Tensor) -> Tensor:
+def asinh_(input: Tensor) -> Tensor:
     """In-place form of `asinh`: the result is written into the tensor, which is returned."""
     ...
 
-def arcsinh_(self: Tensor) -> Tensor:
+def arcsinh_(input: Tensor) -> Tensor:
     """In-place form of `asinh`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1744,11 +1744,11 @@ def arccosh(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse hyperbolic cosine of each element; nan below 1."""
     ...
 
-def acosh_(self: Tensor) -> Tensor:
+def acosh_(input: Tensor) -> Tensor:
     """In-place form of `acosh`: the result is written into the tensor, which is returned."""
     ...
 
-def arccosh_(self: Tensor) -> Tensor:
+def arccosh_(input: Tensor) -> Tensor:
     """In-place form of `acosh`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1760,11 +1760,11 @@ def arctanh(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse hyperbolic tangent of each element: infinite at -1 and 1, nan beyond."""
     ...
 
-def atanh_(self: Tensor) -> Tensor:
+def atanh_(input: Tensor) -> Tensor:
     """In-place form of `atanh`: the result is written into the tensor, which is returned."""
     ...
 
-def arctanh_(self: Tensor) -> Tensor:
+def arctanh_(input: Tensor) -> Tensor:
     """In-place form of `atanh`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1784,7 +1784,7 @@ def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
     """Degrees as radians: input * pi / 180."""
     ...
 
-def deg2rad_(self: Tensor) -> Tensor:
+def deg2rad_(input: Tensor) -> Tensor:
     """In-place form of `deg2rad`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1792,7 +1792,7 @@ def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
     """Radians as degrees: input * 180 / pi."""
     ...
 
-def rad2deg_(self: Tensor) -> Tensor:
+def rad2deg_(input: Tensor) -> Tensor:
     """In-place form of `rad2deg`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1800,7 +1800,7 @@ def floor(input: Tensor, *, out: Any = None) -> Tensor:
     """Each element rounded down; integers stay as they are. The gradient is 0 everywhere."""
     ...
 
-def floor_(self: Tensor) -> Tensor:
+def floor_(input: Tensor) -> Tensor:
     """In-place form of `floor`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1808,7 +1808,7 @@ def ceil(input: Tensor, *, out: Any = None) -> Tensor:
     """Each element rounded up; integers stay as they are. The gradient is 0 everywhere."""
     ...
 
-def ceil_(self: Tensor) -> Tensor:
+def ceil_(input: Tensor) -> Tensor:
     """In-place form of `ceil`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1820,11 +1820,11 @@ def fix(input: Tensor, *, out: Any = None) -> Tensor:
     """Each element rounded to zero; integers stay as they are. The gradient is 0 everywhere."""
     ...
 
-def trunc_(self: Tensor) -> Tensor:
+def trunc_(input: Tensor) -> Tensor:
     """In-place form of `trunc`: the result is written into the tensor, which is returned."""
     ...
 
-def fix_(self: Tensor) -> Tensor:
+def fix_(input: Tensor) -> Tensor:
     """In-place form of `trunc`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1832,7 +1832,7 @@ def frac(input: Tensor, *, out: Any = None) -> Tensor:
     """input - trunc(input): what follows the point, with the sign of the element."""
     ...
 
-def frac_(self: Tensor) -> Tensor:
+def frac_(input: Tensor) -> Tensor:
     """In-place form of `frac`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1840,52 +1840,52 @@ def round(input: Tensor, *, decimals: _int = 0, out: Any = None) -> Tensor:
     """Each element rounded to `decimals` places, halves to even. The gradient is 0 everywhere."""
     ...
 
-def special_chebyshev_polynomial_t(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial chebyshev_polynomial_t of degree n = `other` at x = `input`."""
+def special_chebyshev_polynomial_t(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial chebyshev_polynomial_t of degree `n` at `x`."""
     ...
 
-def special_chebyshev_polynomial_u(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial chebyshev_polynomial_u of degree n = `other` at x = `input`."""
+def special_chebyshev_polynomial_u(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial chebyshev_polynomial_u of degree `n` at `x`."""
     ...
 
-def special_chebyshev_polynomial_v(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial chebyshev_polynomial_v of degree n = `other` at x = `input`."""
+def special_chebyshev_polynomial_v(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial chebyshev_polynomial_v of degree `n` at `x`."""
     ...
 
-def special_chebyshev_polynomial_w(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial chebyshev_polynomial_w of degree n = `other` at x = `input`."""
+def special_chebyshev_polynomial_w(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial chebyshev_polynomial_w of degree `n` at `x`."""
     ...
 
-def special_shifted_chebyshev_polynomial_t(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial shifted_chebyshev_polynomial_t of degree n = `other` at x = `input`."""
+def special_shifted_chebyshev_polynomial_t(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial shifted_chebyshev_polynomial_t of degree `n` at `x`."""
     ...
 
-def special_shifted_chebyshev_polynomial_u(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial shifted_chebyshev_polynomial_u of degree n = `other` at x = `input`."""
+def special_shifted_chebyshev_polynomial_u(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial shifted_chebyshev_polynomial_u of degree `n` at `x`."""
     ...
 
-def special_shifted_chebyshev_polynomial_v(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial shifted_chebyshev_polynomial_v of degree n = `other` at x = `input`."""
+def special_shifted_chebyshev_polynomial_v(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial shifted_chebyshev_polynomial_v of degree `n` at `x`."""
     ...
 
-def special_shifted_chebyshev_polynomial_w(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial shifted_chebyshev_polynomial_w of degree n = `other` at x = `input`."""
+def special_shifted_chebyshev_polynomial_w(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial shifted_chebyshev_polynomial_w of degree `n` at `x`."""
     ...
 
-def special_hermite_polynomial_h(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial hermite_polynomial_h of degree n = `other` at x = `input`."""
+def special_hermite_polynomial_h(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial hermite_polynomial_h of degree `n` at `x`."""
     ...
 
-def special_hermite_polynomial_he(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial hermite_polynomial_he of degree n = `other` at x = `input`."""
+def special_hermite_polynomial_he(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial hermite_polynomial_he of degree `n` at `x`."""
     ...
 
-def special_laguerre_polynomial_l(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial laguerre_polynomial_l of degree n = `other` at x = `input`."""
+def special_laguerre_polynomial_l(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial laguerre_polynomial_l of degree `n` at `x`."""
     ...
 
-def special_legendre_polynomial_p(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial legendre_polynomial_p of degree n = `other` at x = `input`."""
+def special_legendre_polynomial_p(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial legendre_polynomial_p of degree `n` at `x`."""
     ...
 
 def igamma(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
@@ -1912,7 +1912,7 @@ def bitwise_not(input: Tensor, *, out: Any = None) -> Tensor:
     """Each element with all its bits turned over: -1 - input for signed integers, the opposite for bools."""
     ...
 
-def bitwise_not_(self: Tensor) -> Tensor:
+def bitwise_not_(input: Tensor) -> Tensor:
     """In-place form of `bitwise_not`: the result is written into the tensor, which is returned."""
     ...
 
@@ -2363,21 +2363,33 @@ def nanquantile(input: Tensor, q: Any, dim: _int | Sequence[_int] | None = None,
     """`quantile` of the elements that are not nan."""
     ...
 
-def var(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
+@overload
+def var(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
     """The variance over `dim`: sum((x - mean)^2) / (n - correction)."""
     ...
+@overload
+def var(input: Tensor, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int], keepdims: _bool | None = None, out: Any = None) -> Tensor: ...
 
-def std(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
+@overload
+def std(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
     """The standard deviation over `dim`: the square root of `var`."""
     ...
+@overload
+def std(input: Tensor, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int], keepdims: _bool | None = None, out: Any = None) -> Tensor: ...
 
-def var_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> tuple[Tensor, Tensor]:
+@overload
+def var_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, keepdims: _bool | None = None) -> tuple[Tensor, Tensor]:
     """The variance and the mean over `dim`, with the options of `var`."""
     ...
+@overload
+def var_mean(input: Tensor, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int], keepdims: _bool | None = None) -> tuple[Tensor, Tensor]: ...
 
-def std_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> tuple[Tensor, Tensor]:
+@overload
+def std_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, keepdims: _bool | None = None) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean over `dim`, with the options of `var`."""
     ...
+@overload
+def std_mean(input: Tensor, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int], keepdims: _bool | None = None) -> tuple[Tensor, Tensor]: ...
 
 def _standard_gamma(input: Tensor, generator: _Generator | None = None) -> Tensor:
     """Gamma numbers of rate 1 with the concentrations `input`; the gradient is that of the sample at its quantile."""
@@ -2427,7 +2439,7 @@ def nonzero(input: Tensor, *, as_tuple: Literal[False]=False, out: Tensor | None
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
     ...
 
-def nonzero_static(input: Tensor, *, size: _int | Sequence[_int], fill_value: Tensor | _Number = -1) -> Tensor:
+def nonzero_static(input: Tensor, *, size: _int | Sequence[_int], fill_value: Tensor | _Number = -1, out: Any = None) -> Tensor:
     """The indices of the first `size` elements that are not zero, a row each; rows of `fill_value` where there are fewer."""
     ...
 
@@ -2503,8 +2515,8 @@ def inverse(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse of square matrices: `linalg.inv`."""
     ...
 
-def cholesky_solve(input: Tensor, L: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
-    """X with A X = input, where A = L L^H, or U^H U with `upper`."""
+def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
+    """X with A X = input, where A = input2 input2^H, or U^H U with `upper`."""
     ...
 
 def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:

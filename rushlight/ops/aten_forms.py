@@ -14,6 +14,7 @@ from ..core.dispatch.aten.operators import functions
 from ..core.dispatch.aten.torch_dispatch import decomposed, decomposed_wrappers
 from ..core.dispatch.op import OPS
 from ..core.tensor.tensor import Tensor, constant
+from . import core_forms
 from .nn.activation import hardsigmoid_, hardswish_
 from .nn.smooth import mish_, silu_
 from .product.addmm import addmm
@@ -97,14 +98,9 @@ def _slice_gradient(g, shape, dim, start, end, step):
     return result
 
 
-def _embedded(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
-    padding = None if padding_idx == -1 else padding_idx
-    return OPS["embedding"](indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
-
-
 functions.update(
     {
-        "embedding": _embedded,
+        **{name: getattr(core_forms, name) for name in ("adaptive_max_pool1d", "embedding", "embedding_bag")},
         "convolution": convolution,
         "slice": _sliced,
         "index": _indexed,

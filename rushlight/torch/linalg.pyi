@@ -18,16 +18,16 @@ from ..core.tensor.tensor import Tensor
 _Number: TypeAlias = _int | _float | _bool | _complex
 _Device: TypeAlias = _device | _str | _int | None
 from ..ops.linalg.matrices import LinAlgError as LinAlgError
-def cholesky(A: Tensor, *, upper: _bool = False, out: Any = None) -> Tensor:
-    """The lower triangular L with A = L L^H, or with `upper` the upper one with A = U^H U."""
+def cholesky(input: Tensor, *, upper: _bool = False, out: Any = None) -> Tensor:
+    """The lower triangular L with input = L L^H, or with `upper` the upper one with input = U^H U."""
     ...
 
-def cholesky_ex(A: Tensor, *, upper: _bool = False, check_errors: _bool = False, out: Any = None) -> _return_types.linalg_cholesky_ex:
+def cholesky_ex(input: Tensor, *, upper: _bool = False, check_errors: _bool = False, out: Any = None) -> _return_types.linalg_cholesky_ex:
     """A = L L^H, and info: the order of the first leading minor that is not positive, or 0."""
     ...
 
-def cond(A: Tensor, p: _Number | _str | None = None, *, out: Any = None) -> Tensor:
-    """How much solving with A may enlarge an error: norm(A) norm(A^-1), by default of the 2-norm; infinite where A is singular."""
+def cond(input: Tensor, p: _Number | _str | None = None, *, out: Any = None) -> Tensor:
+    """How much solving with input may enlarge an error: norm(input) norm(input^-1), by default of the 2-norm; infinite where input is singular."""
     ...
 
 def cross(input: Tensor, other: Tensor, *, dim: _int = -1, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
@@ -42,19 +42,19 @@ def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -
     """The diagonals of matrices, as a view."""
     ...
 
-def eig(A: Tensor, *, out: Any = None) -> _return_types.linalg_eig:
+def eig(input: Tensor, *, out: Any = None) -> _return_types.linalg_eig:
     """A = V diag(L) V^-1, complex, in no particular order; the columns of V have norm 1."""
     ...
 
-def eigh(A: Tensor, UPLO: _str = 'L', *, out: Any = None) -> _return_types.linalg_eigh:
+def eigh(input: Tensor, UPLO: _str = 'L', *, out: Any = None) -> _return_types.linalg_eigh:
     """A = V diag(L) V^H of symmetric or Hermitian matrices, L ascending; only one triangle is read."""
     ...
 
-def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
+def eigvals(input: Tensor, *, out: Any = None) -> Tensor:
     """The eigenvalues, complex, in no particular order."""
     ...
 
-def eigvalsh(A: Tensor, UPLO: _str = 'L', *, out: Any = None) -> Tensor:
+def eigvalsh(input: Tensor, UPLO: _str = 'L', *, out: Any = None) -> Tensor:
     """The eigenvalues of symmetric or Hermitian matrices, ascending."""
     ...
 
@@ -82,8 +82,8 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: _bool = False
     """X with A X = B from A's packed factors, those of `ldl_factor`."""
     ...
 
-def lstsq(A: Tensor, B: Tensor, rcond: Tensor | _Number | None = None, *, driver: _str | None = None, out: Any = None) -> _return_types.linalg_lstsq:
-    """X that makes |A X - B| smallest, of the smallest norm where there are many; also residuals, rank, singular values."""
+def lstsq(input: Tensor, b: Tensor, rcond: Tensor | _Number | None = None, *, driver: _str | None = None, out: Any = None) -> _return_types.linalg_lstsq:
+    """X that makes |input X - b| smallest, of the smallest norm where there are many; also residuals, rank, singular values."""
     ...
 
 def lu(A: Tensor, *, pivot: _bool = True, out: Any = None) -> _return_types.linalg_lu:
@@ -110,15 +110,15 @@ def matrix_exp(input: Tensor, *, out: Any = None) -> Tensor:
     """1 + A + A^2 / 2 + A^3 / 6 + ... of square matrices."""
     ...
 
-def matrix_norm(A: Tensor, ord: _Number | _str = 'fro', dim: _int | Sequence[_int] = (-2, -1), keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
+def matrix_norm(input: Tensor, ord: _Number | _str = 'fro', dim: _int | Sequence[_int] = (-2, -1), keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
     """A norm of the matrices over two dimensions."""
     ...
 
-def matrix_power(A: Tensor, n: _int, *, out: Any = None) -> Tensor:
+def matrix_power(input: Tensor, n: _int, *, out: Any = None) -> Tensor:
     """Square matrices multiplied with themselves n times; a negative n powers the inverse."""
     ...
 
-def matrix_rank(A: Tensor, tol: Tensor | _Number | None = None, hermitian: _bool = False, *, atol: Tensor | _Number | None = None, rtol: Tensor | _Number | None = None, out: Any = None) -> Tensor:
+def matrix_rank(input: Tensor, tol: Tensor | _Number | None = None, hermitian: _bool = False, *, atol: Tensor | _Number | None = None, rtol: Tensor | _Number | None = None, out: Any = None) -> Tensor:
     """The number of singular values above max(atol, rtol * the largest)."""
     ...
 
@@ -126,11 +126,11 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     """The product of two or more matrices in the cheapest order; the first and the last may be vectors."""
     ...
 
-def norm(A: Tensor, ord: _Number | _str | None = None, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
+def norm(input: Tensor, ord: _Number | _str | None = None, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
     """`vector_norm` over one dimension or all, `matrix_norm` over two dimensions or, with an `ord`, of a matrix."""
     ...
 
-def pinv(A: Tensor, rcond: Tensor | _Number | None = None, hermitian: _bool = False, *, atol: Tensor | _Number | None = None, rtol: Tensor | _Number | None = None, out: Any = None) -> Tensor:
+def pinv(input: Tensor, rcond: Tensor | _Number | None = None, hermitian: _bool = False, *, atol: Tensor | _Number | None = None, rtol: Tensor | _Number | None = None, out: Any = None) -> Tensor:
     """The pseudo-inverse (Moore-Penrose); singular values up to max(atol, rtol * the largest) count as zero."""
     ...
 
@@ -150,8 +150,8 @@ def solve_ex(A: Tensor, B: Tensor, *, left: _bool = True, check_errors: _bool = 
     """As `solve`, with info: the first zero pivot, counted from 1, or 0."""
     ...
 
-def solve_triangular(A: Tensor, B: Tensor, *, upper: _bool, left: _bool = True, unitriangular: _bool = False, out: Any = None) -> Tensor:
-    """X with A X = B for triangular A; the other triangle is not read. A zero on the diagonal gives infinities and nans."""
+def solve_triangular(input: Tensor, B: Tensor, *, upper: _bool, left: _bool = True, unitriangular: _bool = False, out: Any = None) -> Tensor:
+    """X with input X = B for triangular input; the other triangle is not read. input zero on the diagonal gives infinities and nans."""
     ...
 
 def svd(A: Tensor, full_matrices: _bool = True, *, driver: _str | None = None, out: Any = None) -> _return_types.linalg_svd:
@@ -162,7 +162,7 @@ def svdvals(A: Tensor, *, driver: _str | None = None, out: Any = None) -> Tensor
     """The singular values, descending."""
     ...
 
-def tensorinv(A: Tensor, ind: _int = 2, *, out: Any = None) -> Tensor:
+def tensorinv(input: Tensor, ind: _int = 2, *, out: Any = None) -> Tensor:
     """The inverse for `tensordot` over the first `ind` dimensions."""
     ...
 
@@ -178,7 +178,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, axis: _int | Sequence[_int] 
     """sum(conj(x) y) along one dimension."""
     ...
 
-def vector_norm(x: Tensor, ord: _Number | _str = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
-    """(sum |x|^ord)^(1/ord) over `dim`; inf and -inf: the largest and smallest |x|; 0: how many are not zero."""
+def vector_norm(input: Tensor, ord: _Number | _str = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
+    """(sum |input|^ord)^(1/ord) over `dim`; inf and -inf: the largest and smallest |input|; 0: how many are not zero."""
     ...
 

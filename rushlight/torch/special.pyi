@@ -17,7 +17,7 @@ from ..core.tensor.tensor import Tensor
 
 _Number: TypeAlias = _int | _float | _bool | _complex
 _Device: TypeAlias = _device | _str | _int | None
-def airy_ai(input: Tensor, *, out: Any = None) -> Tensor:
+def airy_ai(x: Any, *, out: Any = None) -> Tensor:
     """Airy's function Ai of each element; nan at both infinities, as in torch."""
     ...
 
@@ -37,20 +37,20 @@ def bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
     """The Bessel function of the second kind of order 1 of each element; -inf at 0, nan below."""
     ...
 
-def chebyshev_polynomial_t(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial chebyshev_polynomial_t of degree n = `other` at x = `input`."""
+def chebyshev_polynomial_t(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial chebyshev_polynomial_t of degree `n` at `x`."""
     ...
 
-def chebyshev_polynomial_u(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial chebyshev_polynomial_u of degree n = `other` at x = `input`."""
+def chebyshev_polynomial_u(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial chebyshev_polynomial_u of degree `n` at `x`."""
     ...
 
-def chebyshev_polynomial_v(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial chebyshev_polynomial_v of degree n = `other` at x = `input`."""
+def chebyshev_polynomial_v(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial chebyshev_polynomial_v of degree `n` at `x`."""
     ...
 
-def chebyshev_polynomial_w(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial chebyshev_polynomial_w of degree n = `other` at x = `input`."""
+def chebyshev_polynomial_w(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial chebyshev_polynomial_w of degree `n` at `x`."""
     ...
 
 from ..ops import digamma as digamma
@@ -83,12 +83,12 @@ def gammaln(input: Tensor, *, out: Any = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function of each element; infinite at 0, -1, -2, ..."""
     ...
 
-def hermite_polynomial_h(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial hermite_polynomial_h of degree n = `other` at x = `input`."""
+def hermite_polynomial_h(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial hermite_polynomial_h of degree `n` at `x`."""
     ...
 
-def hermite_polynomial_he(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial hermite_polynomial_he of degree n = `other` at x = `input`."""
+def hermite_polynomial_he(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial hermite_polynomial_he of degree `n` at `x`."""
     ...
 
 from ..ops import i0 as i0
@@ -104,12 +104,12 @@ def i1e(input: Tensor, *, out: Any = None) -> Tensor:
     """`i1` of each element times exp(-|input|)."""
     ...
 
-def laguerre_polynomial_l(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial laguerre_polynomial_l of degree n = `other` at x = `input`."""
+def laguerre_polynomial_l(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial laguerre_polynomial_l of degree `n` at `x`."""
     ...
 
-def legendre_polynomial_p(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial legendre_polynomial_p of degree n = `other` at x = `input`."""
+def legendre_polynomial_p(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial legendre_polynomial_p of degree `n` at `x`."""
     ...
 
 from ..ops import log1p as log1p
@@ -157,28 +157,28 @@ def psi(input: Tensor, *, out: Any = None) -> Tensor:
     ...
 
 from ..ops import round as round
-def scaled_modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
+def scaled_modified_bessel_k0(x: Any, *, out: Any = None) -> Tensor:
     """exp(input) times the modified Bessel function of the second kind of order 0."""
     ...
 
-def scaled_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
+def scaled_modified_bessel_k1(x: Any, *, out: Any = None) -> Tensor:
     """exp(input) times the modified Bessel function of the second kind of order 1."""
     ...
 
-def shifted_chebyshev_polynomial_t(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial shifted_chebyshev_polynomial_t of degree n = `other` at x = `input`."""
+def shifted_chebyshev_polynomial_t(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial shifted_chebyshev_polynomial_t of degree `n` at `x`."""
     ...
 
-def shifted_chebyshev_polynomial_u(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial shifted_chebyshev_polynomial_u of degree n = `other` at x = `input`."""
+def shifted_chebyshev_polynomial_u(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial shifted_chebyshev_polynomial_u of degree `n` at `x`."""
     ...
 
-def shifted_chebyshev_polynomial_v(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial shifted_chebyshev_polynomial_v of degree n = `other` at x = `input`."""
+def shifted_chebyshev_polynomial_v(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial shifted_chebyshev_polynomial_v of degree `n` at `x`."""
     ...
 
-def shifted_chebyshev_polynomial_w(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial shifted_chebyshev_polynomial_w of degree n = `other` at x = `input`."""
+def shifted_chebyshev_polynomial_w(x: Any, n: _int, *, out: Any = None) -> Tensor:
+    """The polynomial shifted_chebyshev_polynomial_w of degree `n` at `x`."""
     ...
 
 from ..ops import sinc as sinc
@@ -186,7 +186,7 @@ def softmax(input: Tensor, dim: _int | Sequence[_int], dtype: _dtype | None = No
     """`softmax` along `dim`, which has no default here."""
     ...
 
-def spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
+def spherical_bessel_j0(x: Any, *, out: Any = None) -> Tensor:
     """sin(input) / input of each element, and 1 at 0."""
     ...
 

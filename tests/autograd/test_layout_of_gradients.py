@@ -179,3 +179,22 @@ def test_the_gradient_of_a_product_along_a_dimension_rounds_as_torchs():
     g, out = torch.tensor([0.3, -1.7]), x.detach().prod(1)
     x.prod(1).backward(g)
     assert torch.equal(x.grad, g[:, None] * (out[:, None] / x.detach()))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda t: t.__setitem__(0, 1.0),
+        lambda t: t[0].mul_(2),
+        lambda t: t[:, 1:3].zero_(),
+    ],
+    ids=["set", "row", "columns"],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_gradient_of_a_base_whose_view_was_written_has_its_strides(write, turned):
+    leaf = torch.rand(6, 4).t() if turned else torch.rand(4, 6)
+    x = leaf.requires_grad_()
+    y = x.clone()
+    write(y)
+    for g in (torch.ones(4, 6), torch.ones(6, 4).t()):
+        assert torch.autograd.grad(y, x, g, retain_graph=True)[0].stride() == x.stride()

@@ -11,8 +11,6 @@ OWNERS = {
     "torch": torch, "linalg": torch.linalg, "fft": torch.fft, "special": torch.special, "nn": torch.nn.functional,
     "Tensor": torch.Tensor,
 }  # fmt: skip
-# one object under `torch` and `torch.nn.functional`, where torch has two: these raise in torch's order
-SHARED = {("torch", "embedding"), ("torch", "embedding_bag")}
 
 
 def signatures():
@@ -20,7 +18,7 @@ def signatures():
     for kind, full in known_names():
         name = full.removeprefix(f"{kind}_")
         f = getattr(OWNERS.get(kind), name, None)
-        if f is None or (kind, name) in SHARED:
+        if f is None:
             continue
         try:
             parameters = inspect.signature(f).parameters.values()

@@ -172,7 +172,7 @@ def test_options_that_are_bools_take_nothing_else(call):
 def test_bools_are_read_in_autocast_and_with_a_recorder_as_well():
     with torch.autocast("cpu", torch.bfloat16), pytest.raises(TypeError, match="'keepdim' must be bool, not str"):
         X.amax(1, keepdim="x")
-    assert X.std(1, True).shape == (2,) and X.std(1, None).shape == (2,) and X.amax(1, True).shape == (2, 1)
+    assert X.std(1, True).shape == (2,) and X.std(1, correction=None).shape == (2,) and X.amax(1, True).shape == (2, 1)
 
 
 @pytest.mark.parametrize("shape", [(-9,), (3, -9), ((3, -9),), ([-2, 6],)])

@@ -547,3 +547,25 @@ def test_short_time_transforms():
         lambda x: torch.istft(torch.stft(x, 8, 2, window=window, return_complex=True), 8, 2, window=window), (x,)
     )
     assert torch.allclose(back(y), y, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("constant", "text"),
+    [
+        (torch.tensor([[1.5, -2.0], [3.0, 4.25]]), " 1.5000 -2.0000  3.0000  4.2500 [ CPUFloatType{2,2} ]"),
+        (torch.tensor([[1, 200], [3, -4]]), "   1  200    3   -4 [ CPULongType{2,2} ]"),
+        (torch.tensor([1e-5, 1.0, 1000.0]), " 1.0000e-05  1.0000e+00  1.0000e+03 [ CPUFloatType{3} ]"),
+        (torch.tensor([1e-3, 2e-3]), "0.001 *  1.0000  2.0000 [ CPUFloatType{2} ]"),
+        (torch.tensor([99.5, 1.0]), " 99.5000   1.0000 [ CPUFloatType{2} ]"),
+        (torch.tensor([[0.0]]), "{0}"),
+        (torch.arange(11.0), "<Tensor>"),
+    ],
+)
+def test_constants_are_shown_as_torch_shows_them(constant, text):
+    traced = torch.jit.trace(lambda x: x + constant, torch.ones(constant.shape))
+    assert f"prim::Constant[value={text}]()" in str(traced.graph)
+
+
+def test_no_line_is_named_for_what_only_collects_values():
+    graph = str(torch.jit.trace(lambda x: (x + 1, x.max(0)), torch.ones(4)).graph)
+    assert [" # " in line for line in graph.splitlines() if "TupleConstruct" in line] == [False, False]

@@ -271,7 +271,7 @@ def _consumed(cls: type, a: np.ndarray) -> Node:
     node.seq, node.edges, node.saved = tick(), (), Freed(user_line(5))
     node.storage, node.hooks, node.shape, node.dtype = None, None, a.shape, a.dtype
     if hasattr(cls, "inner"):
-        node.inner, node.chain = node, ()
+        node.inner, node.chain, node.strides = node, (), None
     return node
 
 

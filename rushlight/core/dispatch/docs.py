@@ -5,6 +5,7 @@ The markup is a sentence, `Args:`, `Shape:`, `Raises:`, and examples; `tools/doc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from inspect import cleandoc
 from textwrap import indent
@@ -44,8 +45,13 @@ def _joined(text: str, blocks: dict[str, str], examples: str) -> str:
     return f"{text}\n\n{body}" + (f"\n{examples}\n" if examples else "") + "    "
 
 
-def of_row(name: str, kind: str, promote: str, out: bool, doc: str) -> str:
-    """The docstring of a row: what it says itself, and of the blocks that it leaves out what holds of every such row."""
+def of_row(
+    name: str, kind: str, promote: str, out: bool, doc: str, parameters: tuple[str, ...] = ("input", "other")
+) -> str:
+    """The docstring of a row: what it says itself, and of the blocks that it leaves out what holds of every such row.
+
+    parameters: the names of the operands.
+    """
     text, own, examples = _split(doc)
     shown = name.replace("special_", "special.")
     unary = kind == "unary"
@@ -54,6 +60,11 @@ def of_row(name: str, kind: str, promote: str, out: bool, doc: str) -> str:
     errors = [f"TypeError: `input` is not a tensor, as in `{shown}(0.5)`."] if unary else [
         f"RuntimeError: the shapes do not broadcast, as in `{shown}(ones(2), ones(3))`."
     ]  # fmt: skip
+    for usual, own_name in zip(("input", "other"), parameters, strict=False):
+        arguments, errors = (
+            [re.sub(rf"^{usual}\b|(?<=`){usual}(?=`)", own_name, line) for line in lines]
+            for lines in (arguments, errors)
+        )
     if out:
         arguments.append("out: the tensor to write the result to.")
         if promote == "float":

@@ -9,6 +9,7 @@ mixed types, a listener, an error) goes to `slow_path.py`, which does the same b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from operator import attrgetter
 from types import FunctionType
@@ -518,7 +519,10 @@ def _pointwise_text(record: Op, form: str) -> tuple[str, Saved]:
         "kernel": _chosen_kernel(record, "b" if form == "reflected" else "a"),
     }
     template = _UNARY if unary else _REFLECTED if form == "reflected" else _BINARY
-    return template.format(**fields), saved
+    text = template.format(**fields)
+    for usual, name in zip(("input", "other"), record.shown, strict=False):
+        text = text if name is usual else re.sub(rf"\b{usual}\b", name, text)
+    return text, saved
 
 
 def _chosen_kernel(record: Op, first: str) -> str:

@@ -90,15 +90,15 @@ def _general_method(record: Op) -> Any:
 def _unary_method(record: Op) -> Any:
     least = record.jit_min_elements or 0
 
-    def method(self):
+    def method(input):
         state = thread.state
-        a = self._array
+        a = input._array
         d = a.dtype
         if (d is F32 or d is F64) and (
             state.level == 0
-            or (state.level == 1 and self._edge is None and (self._view is None or not _is_of_leaf(self._view)))
+            or (state.level == 1 and input._edge is None and (input._view is None or not _is_of_leaf(input._view)))
         ):
-            s = self._storage or storage_of(self)
+            s = input._storage or storage_of(input)
             if not s.inference and (a.flags.forc or not shares_places(a)) and record.promote != "bool":
                 kernel = record.kernel
                 if type(kernel) is np.ufunc and a.size < least:
@@ -106,8 +106,8 @@ def _unary_method(record: Op) -> Any:
                 else:
                     _run_into(state, record.kernel_for(a), a)
                 _wrote(s, state)
-                return self
-        return write(record, self, (), ())
+                return input
+        return write(record, input, (), ())
 
     return method
 
@@ -562,7 +562,11 @@ def set_history(self: Tensor, node: Node) -> None:
         slices.inner, slices.chain = node, chain
         node.outer = weakref.ref(slices)
         slices.saved, slices.storage, slices.hooks = (), None, None
-        slices.shape, slices.dtype = base._array.shape, base._array.dtype
+        slices.shape, slices.dtype, slices.strides = (
+            base._array.shape,
+            base._array.dtype,
+            outline_of(base._array).strides,
+        )
         follow(base, slices)
     if s.views:
         refresh_views(s)
@@ -616,9 +620,12 @@ def replay(parent: Tensor, record: Op, metadata: tuple) -> Tensor:
 class CopySlices(Node):
     """The history of a base one of whose views was written: the write's rule acts on that part of the gradient."""
 
-    __slots__ = ("inner", "chain")
+    __slots__ = ("inner", "chain", "strides")
     inner: Any
     chain: tuple
+    strides: (
+        tuple[int, ...] | None
+    )  # of the base, in bytes: its gradient has them, as in torch; None where they are not known
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"
@@ -632,8 +639,7 @@ class CopySlices(Node):
         return part._edge
 
     def backward(self, g: Tensor) -> tuple:
-        whole = g.clone()  # type: ignore[attr-defined]
-        part = whole
+        whole = part = self._copied(g)
         for record, metadata in self.chain:
             part = replay(part, record, metadata)
         grads = self.inner.backward(part.clone())  # type: ignore[attr-defined]
@@ -643,6 +649,13 @@ class CopySlices(Node):
             else:
                 part.copy_(grads[0])  # type: ignore[attr-defined]
         return (whole, *grads[1:])
+
+    def _copied(self, g: Any) -> Any:
+        """A copy of the gradient in the memory order of the base."""
+        a, strides = g._array, self.strides
+        if type(a) is not np.ndarray or not strides or 0 in strides or a.strides == strides or not a.size:
+            return g.clone()
+        return g.new_empty_strided(a.shape, [s // self.dtype.itemsize for s in strides]).copy_(g)
 
 
 __all__ = [

@@ -92,7 +92,7 @@ class Op:
 
     __slots__ = (
         "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "follows_most", "function", "host_indices", "inplace",
-        "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "laid_as", "large", "name", "node", "number_first", "number_nodes", "numbers", "out", "outputs",
+        "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "laid_as", "large", "name", "node", "number_first", "shown", "number_nodes", "numbers", "out", "outputs",
         "places", "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "sized_by", "unrounded", "view", "wide",
     )  # fmt: skip
 
@@ -129,11 +129,12 @@ class Op:
         numbers: bool = False,
         columns: tuple[int, ...] = (),
         keeps: Mapping[str, Callable[[Any], bool] | None] = NOTHING,
+        shown: tuple[str, ...] = ("input", "other"),
     ):
         RECORDS.append(self)
         self.name = name
         self.host_indices = host_indices
-        self.number_first, self.numbers = number_first, numbers
+        self.number_first, self.numbers, self.shown = number_first, numbers, shown
         if kind != "general" and jit_min_elements is None:
             jit_min_elements, jit_warmup = MEMORY_BOUND.values()
         self.jit_min_elements, self.jit_warmup, self.laid_as = jit_min_elements, jit_warmup, laid_as
@@ -148,7 +149,7 @@ class Op:
         self.kind = kind
         self.doc = doc or kernel.__doc__
         if doc and promote:
-            self.doc = docs.of_row(name, kind, promote, out, doc)
+            self.doc = docs.of_row(name, kind, promote, out, doc, shown)
         self.promote, self.view, self.rest = promote, view, rest
         self.outputs, self.extras, self.returns = outputs, extras, returns
         self.differentiable = differentiable

@@ -86,6 +86,8 @@ def float_of(name: str, argument: str, value: Any) -> float:
 
 def python_number(value: Any) -> Any:
     """A number of NumPy's as Python's, which has no say in the type of a result; anything else itself."""
+    if isinstance(value, np.bool_):  # torch takes it for a float
+        return float(value)
     return value.item() if isinstance(value, np.generic) else value
 
 

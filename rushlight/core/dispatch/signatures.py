@@ -20,7 +20,8 @@ def of_entry(record: Op) -> Signature:
     """The signature of an operator's public function."""
     sig, out = record.signature, record.out
     if record.kind != "general":
-        return _signature(record.name, ("input, other" if record.kind == "binary" else "input") + ", *, out" * out, out)
+        parameters = ", ".join(record.shown[: 2 if record.kind == "binary" else 1])
+        return _signature(record.name, parameters + ", *, out" * out, out)
     if sig.variadic:
         parameters = ", ".join([f"*{sig.arrays[0]}", *sig.keyword, *["out"] * out])
         return _signature(record.name, parameters, out, None, sig.keyword_defaults)

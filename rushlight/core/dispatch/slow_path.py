@@ -17,7 +17,7 @@ from ..device.backend import backend_of, operands
 from ..device.buffer import as_array, outline_of
 from ..device.conjugated import is_conjugated, view_of
 from ..tensor import dtype as dtypes
-from ..tensor.casting import cast, dense_like, ordered
+from ..tensor.casting import cast, copy_in_rows, dense_like, ordered
 from ..tensor.dtype import c_word
 from ..tensor.node import Leaf, Output
 from ..tensor.placeholder import call_without_array
@@ -301,7 +301,7 @@ def prepare(record: Op, tensors: tuple) -> list:
 def _argument(record: Op, i: int) -> str:
     if record.signature.variadic:
         return record.signature.arrays[0]
-    return record.signature.arrays[i] if record.kind == "general" else ("input", "other")[i]
+    return record.signature.arrays[i] if record.kind == "general" else record.shown[i]
 
 
 def _optional(record: Op, i: int) -> bool:
@@ -493,6 +493,12 @@ def into_out(record: Op, tensors: tuple, metadata: tuple, out: Any) -> Any:
     return write_out(record.name, tensors, result, out, record.kind != "general", ordered_by)
 
 
+# torch copies a finished result into memory of its own order
+_IN_ROWS = (
+    "fft_fft", "fft_hfft", "fft_ifft2", "fft_ifftn", "fft_ihfft", "fft_irfft", "fft_rfft", "linalg_tensorinv", "slice_scatter",
+)  # fmt: skip
+
+
 def write_out(
     name: str, inputs: tuple, result: Any, out: Any, elementwise: bool = False, in_order: Callable | None = None
 ) -> Any:
@@ -525,7 +531,7 @@ def write_out(
     if resized and (elementwise or name in _BROADCAST or name in _CHECKED_FIRST) and not written_last:
         _check_memory(out, inputs, storage)
     if resized:
-        resize_out(out, result._array)
+        resize_out(out, copy_in_rows(result._array) if name.startswith(_IN_ROWS) else result._array)
     if written_last:
         check_apart(out._array)
         in_order = None

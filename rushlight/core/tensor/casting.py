@@ -78,7 +78,9 @@ def cast(a: np.ndarray, new: np.dtype) -> np.ndarray:
     """`a` itself if it has the type `new`, else its elements in that type. Outside kernels NumPy may warn."""
     if isinstance(a, Buffer):
         return a if a.dtype == new else a.backend.apply(cast, (a, new), {})
-    return a if a.dtype == new else castable(a, new).astype(new)
+    if a.dtype == new:
+        return a
+    return cast_like(a, new) if 0 in a.strides else castable(a, new).astype(new)
 
 
 def cast_like(a: np.ndarray, new: np.dtype) -> np.ndarray:

@@ -197,11 +197,11 @@ def shown_type(a: Any) -> str:
 
 def of_number(value: Any) -> dtype:
     """The dtype that a Python number takes by itself."""
-    if isinstance(value, (bool, np.bool_)):
+    if isinstance(value, bool):
         return bool_
     if isinstance(value, (int, np.integer)):
         return int64
-    if isinstance(value, (float, np.floating)):
+    if isinstance(value, (float, np.floating, np.bool_)):  # torch takes a bool of NumPy's for a float
         return _Default.float
     if isinstance(value, (complex, np.complexfloating)):
         return _Default.complex
@@ -218,34 +218,34 @@ _INTEGER_ORDER = (uint8, int8, int16, int32, int64)
 _FLOAT_ORDER = (float32, float64)
 
 
-def promote_types(a: dtype, b: dtype) -> dtype:
+def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type that holds both, by torch's table."""
-    a, b = of_argument(a), of_argument(b)
-    if not isinstance(a, dtype) or not isinstance(b, dtype):
-        wrong, name, place = (b, "type2", 2) if isinstance(a, dtype) else (a, "type1", 1)
+    type1, type2 = of_argument(type1), of_argument(type2)
+    if not isinstance(type1, dtype) or not isinstance(type2, dtype):
+        wrong, name, place = (type2, "type2", 2) if isinstance(type1, dtype) else (type1, "type1", 1)
         words = f"argument '{name}' (position {place}) must be torch.dtype, not {type(wrong).__name__}"
         raise TypeError(f"promote_types(): {words}")
-    if a in FLOAT8 or b in FLOAT8:
-        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a} and {b}")
-    if a is b:
-        return a
-    if a in QUANTIZED or b in QUANTIZED:
+    if type1 in FLOAT8 or type2 in FLOAT8:
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {type1} and {type2}")
+    if type1 is type2:
+        return type1
+    if type1 in QUANTIZED or type2 in QUANTIZED:
         raise RuntimeError(
             "promoteTypes with quantized numbers is not handled yet; figure out what the correct rules should be, "
-            f"offending types: {type_word(a)} {type_word(b)}"
+            f"offending types: {type_word(type1)} {type_word(type2)}"
         )
-    if a.category != b.category:
-        low, high = (a, b) if a.category < b.category else (b, a)
+    if type1.category != type2.category:
+        low, high = (type1, type2) if type1.category < type2.category else (type2, type1)
         if high.is_complex and low is float64:
             return complex128
         return complex64 if high is complex32 and low in (float32, bfloat16) else high
-    if a.is_complex:
-        return complex128 if complex128 in (a, b) else complex64
-    if a.is_floating_point:
-        if float64 in (a, b):
+    if type1.is_complex:
+        return complex128 if complex128 in (type1, type2) else complex64
+    if type1.is_floating_point:
+        if float64 in (type1, type2):
             return float64
         return float32  # float16 with bfloat16, or either with float32
-    return _promote_integers(a, b)
+    return _promote_integers(type1, type2)
 
 
 def _promote_integers(a: dtype, b: dtype) -> dtype:

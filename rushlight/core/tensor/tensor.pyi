@@ -607,7 +607,7 @@ class Tensor:
         """A copy with its own memory, through which gradients flow."""
         ...
 
-    def contiguous(self, memory_format: _memory_format | None = None) -> Tensor:
+    def contiguous(self, *, memory_format: _memory_format = ...) -> Tensor:
         """The tensor itself if it is contiguous, else a contiguous copy."""
         ...
 
@@ -690,8 +690,8 @@ class Tensor:
         """Whether the memory is where a device copies from fastest."""
         ...
 
-    def copy_(self, src: Tensor | _Number, non_blocking: _bool = False) -> Self:
-        """Overwrite the tensor with the values of `src`, which is broadcast and cast."""
+    def copy_(self, other: Tensor | _Number, non_blocking: _bool = False) -> Self:
+        """Overwrite the tensor with the values of `other`, which is broadcast and cast."""
         ...
 
     def fill_(self, value: Tensor | _Number) -> Self:
@@ -968,7 +968,7 @@ class Tensor:
         """The tensor expanded to the shape of `other`."""
         ...
 
-    def sum_to_size(self, *size: Any) -> Tensor:
+    def sum_to_size(self, *args: Any, size: Any = None) -> Tensor:
         """The sum over the dimensions along which `size` would be broadcast to the tensor's shape."""
         ...
 
@@ -2349,13 +2349,19 @@ class Tensor:
         """`quantile` of the elements that are not nan."""
         ...
 
-    def var(self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
+    @overload
+    def var(self, dim: _int | Sequence[_int] | None = None, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, keepdims: _bool | None = None) -> Tensor:
         """The variance over `dim`: sum((x - mean)^2) / (n - correction)."""
         ...
+    @overload
+    def var(self, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int], keepdims: _bool | None = None) -> Tensor: ...
 
-    def std(self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
+    @overload
+    def std(self, dim: _int | Sequence[_int] | None = None, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, keepdims: _bool | None = None) -> Tensor:
         """The standard deviation over `dim`: the square root of `var`."""
         ...
+    @overload
+    def std(self, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int], keepdims: _bool | None = None) -> Tensor: ...
 
     def gather(self, dim: _int | Sequence[_int], index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
         """out[i][j] = input[index[i][j]][j] for dim 0, and so on: one element along `dim` for each entry of `index`."""
@@ -2503,8 +2509,8 @@ class Tensor:
         """The inverse of square matrices: `linalg.inv`."""
         ...
 
-    def cholesky_solve(self, L: Tensor, upper: _bool = False) -> Tensor:
-        """X with A X = input, where A = L L^H, or U^H U with `upper`."""
+    def cholesky_solve(self, input2: Tensor, upper: _bool = False) -> Tensor:
+        """X with A X = input, where A = input2 input2^H, or U^H U with `upper`."""
         ...
 
     def cholesky_inverse(self, upper: _bool = False) -> Tensor:

@@ -12,6 +12,7 @@ from ...nn.quantization import intrinsic as nni
 from ...nn.quantization import qat
 from ...nn.quantization import qat_fused as nniqat
 from ...nn.quantization.qconfig_mapping import FIXED
+from ...ops import core_forms
 from ..node import Node
 
 __all__ = ["BINARY", "DYNAMIC", "EMBEDDINGS", "FUNCTIONS", "INFO", "RELUS", "SHARED", "WEIGHTED", "kind_of", "own_kind"]
@@ -30,7 +31,7 @@ WEIGHTED = {
 DYNAMIC = {nn.LSTM, nn.GRU, nn.LSTMCell, nn.GRUCell, nn.RNNCell}
 EMBEDDINGS = {nn.Embedding, nn.EmbeddingBag}
 BINARY = {operator.add: "add", ops.add: "add", operator.mul: "mul", ops.mul: "mul", ops.matmul: "matmul"}
-RELUS = {nn.ReLU, F.relu, ops.relu}
+RELUS = {nn.ReLU, F.relu, core_forms.relu}
 FUNCTIONS: dict[Any, str] = {
     F.elu: "elu", F.hardswish: "hardswish", F.leaky_relu: "leaky_relu", F.layer_norm: "layer_norm",
     F.instance_norm: "instance_norm",
@@ -46,7 +47,7 @@ SHARED = {
     F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d, F.hardtanh, F.interpolate, F.max_pool1d,
     F.max_pool2d, F.max_pool3d, F.pixel_shuffle, F.pixel_unshuffle, F.relu, F.relu6, F.avg_pool1d, F.avg_pool2d,
     F.avg_pool3d, ops.clamp, ops.flatten, ops.mean, ops.narrow, ops.repeat_interleave, ops.transpose, ops.squeeze, ops.stack,
-    ops.unsqueeze, operator.floordiv, ops.relu, "contiguous", "clamp", "detach", "detach_", "mean", "permute", "repeat",
+    ops.unsqueeze, operator.floordiv, core_forms.relu, "contiguous", "clamp", "detach", "detach_", "mean", "permute", "repeat",
     "repeat_interleave", "reshape", "resize_", "relu", "relu_", "squeeze", "squeeze_", "transpose", "unsqueeze", "unsqueeze_",
     "view",
 }  # fmt: skip

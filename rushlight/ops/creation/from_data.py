@@ -86,7 +86,9 @@ def array_from(data: Any, dtype: Any = None) -> np.ndarray:
         _refuse_foreign_memory(data)
         return _copied(data, numpy_type(dtype, dtypes.from_numpy(data.dtype)))
     if isinstance(data, np.generic):
-        return np.array(data, numpy_type(dtype, dtypes.from_numpy(data.dtype)))
+        target = numpy_type(dtype, dtypes.from_numpy(data.dtype))
+        _check_integers({data.dtype}, target)
+        return np.array(data, target)
     if isinstance(data, (bool, int, float, complex)):
         return _from_numbers(data, dtype, {type(data)})
     if isinstance(data, str):
@@ -97,6 +99,20 @@ def array_from(data: Any, dtype: Any = None) -> np.ndarray:
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
     kinds: set[Any] = set()
     return _from_numbers(_plain(data, kinds), dtype, kinds)
+
+
+def _check_integers(kinds: set[Any], target: np.dtype) -> None:
+    """Raise Python's error for numbers of NumPy's that are no integers where an integer or a bool is to be made of them.
+
+    float64 is a class of Python's floats, which torch truncates.
+    """
+    if target.kind not in "iub":
+        return
+    for kind in kinds:
+        if isinstance(kind, np.dtype) and kind.kind in "fcb" and kind != np.float64 and kind != target:
+            raise type_error(
+                f"'{kind.type.__module__}.{kind.type.__name__.rstrip('_')}' object cannot be interpreted as an integer"
+            )
 
 
 def _copied(a: Any, kind: np.dtype) -> np.ndarray:
@@ -143,6 +159,7 @@ def _from_numbers(values: Any, dtype: Any, kinds: set[Any]) -> np.ndarray:
     if a.dtype.kind in "US":
         raise _no_number(values, "str" if a.dtype.kind == "U" else "bytes")
     target = numpy_type(dtype, _inferred(kinds) if dtype is None else dtype)
+    _check_integers(kinds, target)
     if target.kind in "iu" and a.size and a.dtype.kind in "iuf":
         _check_fits(a, target)
     if a.dtype.kind == "c" and target.kind not in "cb":
@@ -349,7 +366,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 
 
 @composite()
-def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A 0-d tensor of the default float type (or `dtype`).
 
     Shape: number -> ()

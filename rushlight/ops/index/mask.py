@@ -294,7 +294,7 @@ def nonzero(input, *, out=None, as_tuple=False):
 
 
 @composite(method=True)
-def nonzero_static(input, *, size, fill_value=-1):
+def nonzero_static(input, *, size, fill_value=-1, out=None):
     """The indices of the first `size` elements that are not zero, a row each; rows of `fill_value` where there are fewer.
 
     Shape: (*) -> (size, number of dimensions) int64
@@ -312,7 +312,8 @@ def nonzero_static(input, *, size, fill_value=-1):
     rows = np.argwhere(input._array)[:size]
     filled = np.full((size, input._array.ndim), fill_value, np.int64)
     filled[: len(rows)] = rows
-    return wrap(filled)
+    result = wrap(filled)
+    return result if out is None else write_out("nonzero_static", (input,), result, out)
 
 
 @composite(method=True)

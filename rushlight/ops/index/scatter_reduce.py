@@ -177,6 +177,12 @@ def _spread_index(input: Tensor, dim: int, index: Tensor, source: Tensor) -> tup
 _INDEXED = ("prod", "mean", "amax", "amin")
 
 
+def _refuse_indexed(input, reduce):
+    """Raise torch's error for types that it does not reduce: bools only by their extremes, and in more than one dimension."""
+    of_bools = reduce in ("amax", "amin") and input._array.ndim > 1
+    refuse("index_func_", input._array.dtype, "c" if of_bools else "bc")
+
+
 @composite(method=True, out=True)
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     """The input, and at the slices `index` of `dim` the reduction of what the slices of `source` bring there.
@@ -195,7 +201,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     tensor([5., 1.])
     """
     _check_reduce(reduce, _INDEXED)
-    refuse("index_func_", input._array.dtype, "bc")
+    _refuse_indexed(input, reduce)
     places, source = _spread_index(input, dim, index, source)
     return shown_as(_scatter_reduce(input, places, source, dim, reduce, include_self), "IndexReduceBackward0")
 
@@ -204,7 +210,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
 def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
     """In-place `index_reduce`."""
     _check_reduce(reduce, _INDEXED)
-    refuse("index_func_", self._array.dtype, "bc")
+    _refuse_indexed(self, reduce)
     places, source = _spread_index(self, dim, index, source)
     return write(_scatter_reduce.record, self, (places, source), (dim, reduce, include_self))
 

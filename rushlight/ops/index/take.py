@@ -26,7 +26,7 @@ def _take(input, index, /):
     if not lies_within(index, -n, n):
         bad = index[(index < -n) | (index >= n)].flat[0]
         raise IndexError(f"out of range: tried to access index {bad} on a tensor of {n} elements.")
-    return input.reshape(-1)[index]
+    return np.asarray(input.reshape(-1)[index], order="C", like=input)
 
 
 @_take.vjp("input")

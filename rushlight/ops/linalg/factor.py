@@ -193,39 +193,39 @@ def _(g, out0, upper):
 
 
 @composite(name="linalg_cholesky_ex", function=False, out=True)
-def cholesky_ex(A, *, upper=False, check_errors=False):
+def cholesky_ex(input, *, upper=False, check_errors=False):
     """A = L L^H, and info: the order of the first leading minor that is not positive, or 0.
 
     Args:
-        upper: whether to give the upper triangle, with A = U^H U.
+        upper: whether to give the upper triangle, with input = U^H U.
         check_errors: whether to raise where info is not 0.
         out: the two tensors to write the results to.
     Shape: (*, n, n) -> (*, n, n), (*) int32
     Raises:
-        linalg.LinAlgError: A is not positive-definite, as in `cholesky_ex(-eye(2), check_errors=True)`.
+        linalg.LinAlgError: input is not positive-definite, as in `cholesky_ex(-eye(2), check_errors=True)`.
 
     >>> cholesky_ex(-eye(2)).info
     tensor(1, dtype=torch.int32)
     """
-    return _cholesky(A, upper, check_errors, "linalg.cholesky_ex")
+    return _cholesky(input, upper, check_errors, "linalg.cholesky_ex")
 
 
 @composite(name="linalg_cholesky", function=False, out=True)
-def cholesky(A, *, upper=False):
-    """The lower triangular L with A = L L^H, or with `upper` the upper one with A = U^H U.
+def cholesky(input, *, upper=False):
+    """The lower triangular L with input = L L^H, or with `upper` the upper one with input = U^H U.
 
     Args:
         out: the tensor to write the result to.
     Shape: (*, n, n) -> (*, n, n)
     Raises:
-        linalg.LinAlgError: A is not positive-definite, as in `cholesky(-eye(2))`.
+        linalg.LinAlgError: input is not positive-definite, as in `cholesky(-eye(2))`.
         RuntimeError: the matrices are not square, as in `cholesky(ones(2, 3))`.
 
     >>> cholesky(tensor([[4.0, 2.0], [2.0, 5.0]]))
     tensor([[2., 0.],
             [1., 2.]])
     """
-    return _cholesky(A, upper, True, "linalg.cholesky")[0]
+    return _cholesky(input, upper, True, "linalg.cholesky")[0]
 
 
 @composite(name="cholesky", method=True, out=True)
@@ -481,7 +481,7 @@ def _(g, out0, out1, compute_v):
 
 
 @composite(name="linalg_eigh", function=False, out=True)
-def eigh(A, UPLO="L"):
+def eigh(input, UPLO="L"):
     """A = V diag(L) V^H of symmetric or Hermitian matrices, L ascending; only one triangle is read.
 
     Args:
@@ -495,11 +495,11 @@ def eigh(A, UPLO="L"):
     >>> eigh(tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     tensor([1., 2.])
     """
-    return _eigh(A, UPLO, True)
+    return _eigh(input, UPLO, True)
 
 
 @composite(name="linalg_eigvalsh", function=False, out=True)
-def eigvalsh(A, UPLO="L"):
+def eigvalsh(input, UPLO="L"):
     """The eigenvalues of symmetric or Hermitian matrices, ascending.
 
     Args:
@@ -512,7 +512,7 @@ def eigvalsh(A, UPLO="L"):
     >>> eigvalsh(tensor([[2.0, 0.0], [0.0, 1.0]]))
     tensor([1., 2.])
     """
-    return _eigh(A, UPLO, wants_gradient(A))[0]
+    return _eigh(input, UPLO, wants_gradient(input))[0]
 
 
 # ---------------------------------------------------------------------------------------------- any square matrix
@@ -530,7 +530,7 @@ def _check_eig(a):
 @primitive(
     name="linalg_eig", public=False, outputs=2, columns=(1,), out=True, returns=named("linalg_eig", "eigenvalues", "eigenvectors")
 )  # fmt: skip
-def eig(A, /):
+def eig(input, /):
     """A = V diag(L) V^-1, complex, in no particular order; the columns of V have norm 1.
 
     Args:
@@ -542,10 +542,10 @@ def eig(A, /):
     >>> eig(tensor([[2.0, 0.0], [0.0, 2.0]])).eigenvalues
     tensor([2.+0.j, 2.+0.j])
     """
-    _check_eig(A)
-    d = complex_type(A.dtype)
+    _check_eig(input)
+    d = complex_type(input.dtype)
     try:
-        values, vectors = np.linalg.eig(A)
+        values, vectors = np.linalg.eig(input)
     except np.linalg.LinAlgError:
         raise LinAlgError(
             "linalg.eig: The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
@@ -555,7 +555,7 @@ def eig(A, /):
 
 
 @eig.vjp
-def _(g, out0, out1, A_dtype):
+def _(g, out0, out1, input_dtype):
     (g_l, g_v), values, v = g, out0, out1
     if g_v is None:
         inner = g_l.diag_embed()
@@ -570,11 +570,11 @@ def _(g, out0, out1, A_dtype):
         if g_l is not None:
             inner = inner + g_l.diag_embed()
     result = solve(v.mH, inner @ v.mH)
-    return result if A_dtype.is_complex else result.real
+    return result if input_dtype.is_complex else result.real
 
 
 @composite(name="linalg_eigvals", function=False, out=True)
-def eigvals(A):
+def eigvals(input):
     """The eigenvalues, complex, in no particular order.
 
     Args:
@@ -586,9 +586,9 @@ def eigvals(A):
     >>> eigvals(2 * eye(2))
     tensor([2.+0.j, 2.+0.j])
     """
-    if wants_gradient(A):
-        return eig(A)[0]
-    return _eigvals(A)
+    if wants_gradient(input):
+        return eig(input)[0]
+    return _eigvals(input)
 
 
 @primitive(name="linalg_eigvals", public=False, differentiable=False)

@@ -55,25 +55,25 @@ def pinv_backward(g, A, inverse):
 
 
 @composite(name="linalg_pinv", function=False, out=True)
-def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
+def pinv(input, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """The pseudo-inverse (Moore-Penrose); singular values up to max(atol, rtol * the largest) count as zero.
 
     Args:
         rcond: the old name of `rtol`.
-        hermitian: whether A is symmetric or Hermitian, which is faster.
+        hermitian: whether input is symmetric or Hermitian, which is faster.
         atol: 0 by default.
         rtol: max(m, n) times the type's epsilon by default, or 0 where a positive `atol` is given.
         out: the tensor to write the result to.
     Shape: (*, m, n) -> (*, n, m)
     Raises:
-        RuntimeError: A has less than two dimensions, as in `pinv(ones(2))`.
+        RuntimeError: input has less than two dimensions, as in `pinv(ones(2))`.
 
     >>> pinv(tensor([[2.0], [0.0]]))
     tensor([[0.5000, 0.0000]])
     """
     if isinstance(rcond, bool):
         rcond, hermitian = None, rcond
-    a = A._array
+    a = input._array
     if a.ndim < 2 or a.dtype.kind in "biu" or is_low(a):
         raise RuntimeError(
             f"linalg.pinv({word(a)}{{{list(a.shape)}}}): expected a tensor with 2 or more dimensions of float, double, "
@@ -81,12 +81,12 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
         )
     if rcond is not None:
         rtol = rcond
-    atol, rtol = tolerances(A, atol, rtol)
+    atol, rtol = tolerances(input, atol, rtol)
     if hermitian and a.shape[-1] != a.shape[-2]:
         raise RuntimeError(
-            f"linalg.eigh: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices"
+            f"linalg.eigh: input must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices"
         )
-    return _pinv(A, _number(atol), _number(rtol), hermitian)
+    return _pinv(input, _number(atol), _number(rtol), hermitian)
 
 
 def _number(x):
@@ -200,12 +200,12 @@ def _(g, A, B, out0, rcond, driver, needs):
 
 
 @composite(name="linalg_lstsq", function=False, out=True)
-def lstsq(A, B, rcond=None, *, driver=None):
-    """X that makes |A X - B| smallest, of the smallest norm where there are many; also residuals, rank, singular values.
+def lstsq(input, b, rcond=None, *, driver=None):
+    """X that makes |input X - b| smallest, of the smallest norm where there are many; also residuals, rank, singular values.
 
     Args:
         rcond: singular values up to rcond times the largest count as zero.
-        driver: "gelsy" (default), "gels" (A of full rank), "gelsd", "gelss": which of the other results are filled.
+        driver: "gelsy" (default), "gels" (input of full rank), "gelsd", "gelss": which of the other results are filled.
         out: the four tensors to write the results to.
     Shape: (*, m, n), (*, m, k) -> (*, n, k), residuals (*, k), rank (*), singular values (*, min(m, n))
     Raises:
@@ -215,4 +215,4 @@ def lstsq(A, B, rcond=None, *, driver=None):
     >>> lstsq(tensor([[1.0], [1.0]]), tensor([[1.0], [3.0]])).solution.round(decimals=3)
     tensor([[2.]])
     """
-    return _lstsq(A, B, rcond, "gelsy" if driver is None else driver)
+    return _lstsq(input, b, rcond, "gelsy" if driver is None else driver)

@@ -242,34 +242,34 @@ def check_system(A, B, left, name):
 
 
 @primitive(name="linalg_solve_triangular", public=False, out=True, columns=(0,))
-def solve_triangular(A, B, /, *, upper, left=True, unitriangular=False):
-    """X with A X = B for triangular A; the other triangle is not read. A zero on the diagonal gives infinities and nans.
+def solve_triangular(input, B, /, *, upper, left=True, unitriangular=False):
+    """X with input X = B for triangular input; the other triangle is not read. input zero on the diagonal gives infinities and nans.
 
     Args:
         upper: which triangle.
-        left: False for X A = B.
+        left: False for X input = B.
         unitriangular: whether the diagonal counts as ones.
         out: the tensor to write the result to.
     Shape: (*, n, n), (*, n, k) -> (*, n, k); right: (*, n, n), (*, k, n) -> (*, k, n)
     Raises:
-        RuntimeError: A is not square, as in `solve_triangular(ones(2, 3), ones(2, 1), upper=True)`.
+        RuntimeError: input is not square, as in `solve_triangular(ones(2, 3), ones(2, 1), upper=True)`.
 
     >>> solve_triangular(tensor([[2.0, 0.0], [4.0, 4.0]]), tensor([[2.0], [8.0]]), upper=False)
     tensor([[1.],
             [1.]])
     """
-    check_system(A, B, left, "linalg.solve_triangular")
-    check_kernel(A, "triangular_solve_cpu")
-    check_same_type(A, B, "linalg.solve_triangular")
+    check_system(input, B, left, "linalg.solve_triangular")
+    check_kernel(input, "triangular_solve_cpu")
+    check_same_type(input, B, "linalg.solve_triangular")
     if left:
-        return np.ascontiguousarray(substitute(A, B, upper, unitriangular))
-    x = substitute(A.swapaxes(-2, -1), B.swapaxes(-2, -1), not upper, unitriangular)
+        return np.ascontiguousarray(substitute(input, B, upper, unitriangular))
+    x = substitute(input.swapaxes(-2, -1), B.swapaxes(-2, -1), not upper, unitriangular)
     return np.ascontiguousarray(x.swapaxes(-2, -1))
 
 
 @solve_triangular.vjp
-def _(g, A, out, upper, left, unitriangular, needs):
-    g_b = solve_triangular(A.mH, g, upper=not upper, left=left, unitriangular=unitriangular)
+def _(g, input, out, upper, left, unitriangular, needs):
+    g_b = solve_triangular(input.mH, g, upper=not upper, left=left, unitriangular=unitriangular)
     if not needs[0]:
         return None, g_b
     g_a = -(g_b @ out.mH if left else out.mH @ g_b)

@@ -100,7 +100,7 @@ def matmul(input, other):
 
 
 @composite(name="linalg_matrix_power", function=False, out=True)
-def matrix_power(A, n):
+def matrix_power(input, n):
     """Square matrices multiplied with themselves n times; a negative n powers the inverse.
 
     Args:
@@ -113,7 +113,7 @@ def matrix_power(A, n):
     tensor([[1., 3.],
             [0., 1.]])
     """
-    return products.matrix_power(A, n)
+    return products.matrix_power(input, n)
 
 
 @composite(name="linalg_multi_dot", function=False, out=True)
@@ -230,7 +230,7 @@ def vander(x, N=None):
 
 
 @composite(name="linalg_tensorinv", function=False, out=True)
-def tensorinv(A, ind=2):
+def tensorinv(input, ind=2):
     """The inverse for `tensordot` over the first `ind` dimensions.
 
     Args:
@@ -244,13 +244,13 @@ def tensorinv(A, ind=2):
     """
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
-    front, back = A.shape[:ind], A.shape[ind:]
+    front, back = input.shape[:ind], input.shape[ind:]
     if prod(front) != prod(back):
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
             f"{prod(back)} != {prod(front)}"
         )
-    return _invert(A.reshape(prod(front), prod(back)), True, "inv")[0].reshape(*back, *front)
+    return _invert(input.reshape(prod(front), prod(back)), True, "inv")[0].reshape(*back, *front)
 
 
 @composite(name="linalg_tensorsolve", function=False, out=True)

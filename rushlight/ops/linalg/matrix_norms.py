@@ -45,8 +45,8 @@ def _check_not_empty(x, ord, dims):
 
 
 @composite(name="linalg_vector_norm", function=False, out=True)
-def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
-    """(sum |x|^ord)^(1/ord) over `dim`; inf and -inf: the largest and smallest |x|; 0: how many are not zero.
+def vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None):
+    """(sum |input|^ord)^(1/ord) over `dim`; inf and -inf: the largest and smallest |input|; 0: how many are not zero.
 
     Args:
         dim: an int or a tuple; all dimensions by default.
@@ -55,7 +55,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
         out: the tensor to write the result to.
     Shape: (*) -> (*) without `dim`
     Raises:
-        RuntimeError: x is of integers, as in `vector_norm(tensor([1, 2]))`.
+        RuntimeError: input is of integers, as in `vector_norm(tensor([1, 2]))`.
         IndexError: `dim` is out of range, as in `vector_norm(ones(2), dim=1)`.
 
     >>> vector_norm(tensor([3.0, 4.0]))
@@ -63,11 +63,11 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """
     if isinstance(ord, str):
         raise type_error("linalg_vector_norm(): argument 'ord' (position 2) must be Number, not str")
-    check_floating(x._array, "linalg.vector_norm", low=True)
-    check_norm_type(x, dtype, "linalg.vector_norm")
+    check_floating(input._array, "linalg.vector_norm", low=True)
+    check_norm_type(input, dtype, "linalg.vector_norm")
     dims = _dims(dim)
-    _check_not_empty(x, ord, dims)
-    return norms.vector_norm(x, float(ord), dims or None, keepdim, dtype)
+    _check_not_empty(input, ord, dims)
+    return norms.vector_norm(input, float(ord), dims or None, keepdim, dtype)
 
 
 def _matrix_dims(x, dim, name):
@@ -130,7 +130,7 @@ def _matrix_norm(A, ord, dim, keepdim, dtype):
 
 
 @composite(name="linalg_matrix_norm", function=False, out=True)
-def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
+def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """A norm of the matrices over two dimensions.
 
     Args:
@@ -142,16 +142,16 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     Shape: (*, m, n) -> (*)
     Raises:
         RuntimeError: `ord` is another text, as in `matrix_norm(eye(2), "x")`.
-        RuntimeError: A has less than two dimensions, as in `matrix_norm(ones(2))`.
+        RuntimeError: input has less than two dimensions, as in `matrix_norm(ones(2))`.
 
     >>> matrix_norm(tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(5.)
     """
-    return _matrix_norm(A, ord, dim, keepdim, dtype)
+    return _matrix_norm(input, ord, dim, keepdim, dtype)
 
 
 @composite(name="linalg_norm", function=False, out=True)
-def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
+def norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
     """`vector_norm` over one dimension or all, `matrix_norm` over two dimensions or, with an `ord`, of a matrix.
 
     Args:
@@ -168,15 +168,15 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     >>> norm(tensor([[3.0, 0.0], [0.0, 4.0]]), "nuc")
     tensor(7.)
     """
-    n, dims = A._array.ndim, _dims(dim)
+    n, dims = input._array.ndim, _dims(dim)
     count = n if dims is None else len(dims)
     if dims is not None and count not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
     if dims is None and ord is not None and (n > 2 or n == 0 and not isinstance(ord, str)):
         raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {n}D.")
     if isinstance(ord, str) or ord is not None and count == 2:
-        return _matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype)
-    return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
+        return _matrix_norm(input, ord, (-2, -1) if dims is None else dims, keepdim, dtype)
+    return vector_norm(input, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
 
 
 @composite(out=True)
@@ -221,8 +221,8 @@ def frobenius_norm(input, dim=(), keepdim=False):
 
 
 @composite(name="linalg_cond", function=False, out=True)
-def cond(A, p=None):
-    """How much solving with A may enlarge an error: norm(A) norm(A^-1), by default of the 2-norm; infinite where A is singular.
+def cond(input, p=None):
+    """How much solving with input may enlarge an error: norm(input) norm(input^-1), by default of the 2-norm; infinite where input is singular.
 
     Args:
         p: a norm as in `matrix_norm`; 2 by default.
@@ -234,25 +234,27 @@ def cond(A, p=None):
     >>> cond(tensor([[2.0, 0.0], [0.0, 1.0]]))
     tensor(2.)
     """
-    a = A._array
+    a = input._array
     if a.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if p is not None and not _is_order(p):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if a.shape[-1] == 0 or a.shape[-2] == 0:
-        return A.new_zeros(a.shape[:-2], dtype=A.abs().dtype)
+        return input.new_zeros(a.shape[:-2], dtype=input.abs().dtype)
     if p is None or p in (2, -2):
-        s = svdvals(A)
+        s = svdvals(input)
         top, low = s.select(-1, 0), s.select(-1, -1)
         return top / low if p is None or p > 0 else low / top
     if a.shape[-1] != a.shape[-2]:
         raise RuntimeError(
-            f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} "
+            f"linalg.cond(ord={p}): input must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} "
             "matrices"
         )
     if p == "nuc":
-        return _matrix_norm(A, p, (-2, -1), False, None) * _matrix_norm(_inverse_or_inf(A), p, (-2, -1), False, None)
-    r = matrix_norm(A, p) * matrix_norm(_inverse_or_inf(A), p)
+        return _matrix_norm(input, p, (-2, -1), False, None) * _matrix_norm(
+            _inverse_or_inf(input), p, (-2, -1), False, None
+        )
+    r = matrix_norm(input, p) * matrix_norm(_inverse_or_inf(input), p)
     return where(r.isnan(), math.inf, r)  # 0 times infinity: the zero matrix
 
 
@@ -298,18 +300,18 @@ def cutoff_of(top, atol, rtol):
 
 
 @composite(name="linalg_matrix_rank", function=False, out=True)
-def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
+def matrix_rank(input, tol=None, hermitian=False, *, atol=None, rtol=None):
     """The number of singular values above max(atol, rtol * the largest).
 
     Args:
         tol: the old name of `atol`.
-        hermitian: whether A is symmetric or Hermitian, which is faster.
+        hermitian: whether input is symmetric or Hermitian, which is faster.
         atol: 0 by default.
         rtol: max(m, n) times the type's epsilon by default, or 0 where a positive `atol` is given.
         out: the tensor to write the result to.
     Shape: (*, m, n) -> (*) int64
     Raises:
-        RuntimeError: A has less than two dimensions, as in `matrix_rank(ones(2))`.
+        RuntimeError: input has less than two dimensions, as in `matrix_rank(ones(2))`.
 
     >>> matrix_rank(tensor([[1.0, 2.0], [2.0, 4.0]]))
     tensor(1)
@@ -319,11 +321,11 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     check_flag("linalg_matrix_rank", "hermitian", hermitian)
     if tol is not None:
         atol, rtol = tol, 0.0
-    check_matrix(A._array, "torch.linalg.matrix_rank", "input")
-    check_decimal(A._array)
-    atol, rtol = tolerances(A, atol, rtol)
-    if not A._array.size:
-        return A.new_zeros(A.shape[:-2], dtype=int64)
-    s = eigvalsh(A).abs() if hermitian else svdvals(A)
+    check_matrix(input._array, "torch.linalg.matrix_rank", "input")
+    check_decimal(input._array)
+    atol, rtol = tolerances(input, atol, rtol)
+    if not input._array.size:
+        return input.new_zeros(input.shape[:-2], dtype=int64)
+    s = eigvalsh(input).abs() if hermitian else svdvals(input)
     cutoff = cutoff_of(s.amax(-1), atol, rtol)
     return (s > cutoff.unsqueeze(-1)).sum(-1)

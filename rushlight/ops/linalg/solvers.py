@@ -245,11 +245,11 @@ def _check_cholesky_solve(b, a):
 
 
 @primitive(method=True, out=True, columns=(0,))
-def cholesky_solve(input, L, /, upper=False):
-    """X with A X = input, where A = L L^H, or U^H U with `upper`.
+def cholesky_solve(input, input2, /, upper=False):
+    """X with A X = input, where A = input2 input2^H, or U^H U with `upper`.
 
     Args:
-        L: the factor.
+        input2: the factor.
         out: the tensor to write the result to.
     Shape: (*, n, k), (*, n, n) -> (*, n, k)
     Raises:
@@ -259,18 +259,18 @@ def cholesky_solve(input, L, /, upper=False):
     tensor([[0.2500],
             [0.2500]])
     """
-    _check_cholesky_solve(input, L)
-    low = adjoint(L) if upper else L
+    _check_cholesky_solve(input, input2)
+    low = adjoint(input2) if upper else input2
     return np.ascontiguousarray(substitute(adjoint(low), substitute(low, input, False), True))
 
 
 @cholesky_solve.vjp
-def _(g, L, out, upper, needs):
-    """Through A: g_A = -A^-1 g X^H, made symmetric, and g_L = g_A L; torch fills the triangle that is not read too."""
-    g_b = cholesky_solve(g, L, upper)
+def _(g, input2, out, upper, needs):
+    """Through A: g_A = -A^-1 g X^H, made symmetric, and g_L = g_A input2; torch fills the triangle that is not read too."""
+    g_b = cholesky_solve(g, input2, upper)
     common = g_b @ out.mH
     common = common + common.mH
-    return g_b, -(L @ common if upper else common @ L) if needs[1] else None
+    return g_b, -(input2 @ common if upper else common @ input2) if needs[1] else None
 
 
 @primitive(method=True, out=True, columns=(0,))

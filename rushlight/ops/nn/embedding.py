@@ -330,6 +330,29 @@ def _bags(rows, bag, counts, mode):
     return out if mode == "sum" else out / counts.clamp_min(1).to(rows.dtype).unsqueeze(1)
 
 
+@no_grad()
+def bags_with_places(weight, indices, offsets, mode, include_last, padding_idx):
+    """(the bag of each index, the indices in each bag, the indices of the maxima), as torch's own `embedding_bag` gives them.
+
+    torch does without the first where the sum needs no list of bags.
+    """
+    padding = -1 if padding_idx is None else padding_idx % weight._array.shape[0]
+    bag, skipped, counts = _bag_places(indices, offsets, padding, include_last)
+    bag, counts = bag.to(indices.dtype), counts.to(indices.dtype)
+    if mode == "sum":  # which needs none of them
+        none = offsets.new_zeros(offsets.shape)
+        return bag.new_empty(0) if padding_idx is None else bag, none, none.clone()
+    if mode == "mean":
+        return bag, counts, counts.clone()
+    rows, places = embedding(indices, weight)._array, bag._array
+    best = np.zeros((counts._array.shape[0], rows.shape[1]), indices._array.dtype)
+    for b in range(len(best)):
+        inside = np.flatnonzero((places == b) & ~skipped._array)
+        if inside.size:
+            best[b] = indices._array[inside[rows[inside].argmax(0)]]
+    return bag, counts, wrap(best)
+
+
 # ---------------------------------------------------------------------------------------------- one-hot
 
 

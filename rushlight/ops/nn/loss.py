@@ -41,6 +41,10 @@ def _reduction(given: str | int) -> str:
     """The word for what torch's core losses take as a number: 0 by default, unlike in `nn.functional`."""
     if given in _REDUCTIONS:
         return str(given)
+    if isinstance(given, (int, np.integer)) and not isinstance(
+        given, bool
+    ):  # others than 1 and 2 reduce nothing, as in torch
+        return _REDUCTIONS[given] if 0 <= given < len(_REDUCTIONS) else "none"
     if type(given) is not int or not 0 <= given < len(_REDUCTIONS):
         raise ValueError(
             f"{given} is not a valid value for reduction: it has to be one of {', '.join(_REDUCTIONS)}, or 0, 1, 2"
@@ -373,7 +377,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=0):
         reduction: "mean", "sum" or "none", or 1, 2, 0.
     Shape: (N), (N), (N) -> (), or (N) with reduction="none"
     """
-    return _reduce((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    return _reduce((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
 
 
 @composite()
@@ -509,7 +513,10 @@ def pdist(input, p=2.0):
     if input.dtype.is_floating_point and input.dtype.itemsize == 2:
         raise not_implemented("pdist", input._array.dtype)
     i, j = on_device_of(input._array, np.triu_indices, input._array.shape[0], 1)
-    return shown_as((input[constant(i)] - input[constant(j)]).norm(p, 1), "PdistBackward0")
+    difference = input[constant(i)] - input[constant(j)]
+    if p == 0:  # how many differ; nan stays, and the gradient is 0
+        return shown_as(difference.abs().ceil().clamp_max(1).sum(1), "PdistBackward0")
+    return shown_as(difference.norm(p, 1), "PdistBackward0")
 
 
 @composite()
@@ -518,7 +525,9 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="me
     refuse_history("multi_margin_loss", weight=weight)
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(f"expected scalar type {type_word(input.dtype)} but found {type_word(weight.dtype)}")
-    x = input if input._array.ndim == 2 else input.reshape(1, -1)
+    x = (
+        input.contiguous() if input._array.ndim == 2 else input.reshape(1, -1)
+    )  # whose gradient is C-contiguous, as torch's
     t = target.reshape(-1)
     if x._array.shape[0] != t._array.shape[0] or target._array.ndim > 1:
         raise RuntimeError(
@@ -530,7 +539,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="me
     if bad.size:
         raise RuntimeError("target out of range")
     own = t.unsqueeze(1)
-    z = (margin - x.gather(1, own) + x).clamp_min(0)
+    z = margin - x.gather(1, own) + x
+    z = where(z > 0, z, 0)  # nan is not above
     z = z if p == 1 else z * z
     if weight is not None:
         z = z * weight[t].unsqueeze(1)

@@ -237,6 +237,13 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
             f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got "
             f"input of size{list(input.shape)}"
         )
+    if weight is not None and weight._array.shape != shape:
+        raise RuntimeError(
+            f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.shape)} and "
+            f"normalized_shape = {list(shape)}"
+        )
+    if input.dtype.category < 2:
+        raise not_implemented("rms_norm", input._array.dtype)
     axes = tuple(range(n - k, n))
     small = input.dtype in _SIXTEEN
     x = input.float() if small else input

@@ -23,6 +23,7 @@ from ..pointwise.building_blocks import (
     SOME,
     ZERO32,
     bits_of,
+    in_memory_order,
     in_order_of,
     in_single,
     pieced,
@@ -62,6 +63,7 @@ def _rectify(x):
 _LAST_BELOW_NAN = {np.dtype(np.float16): 0x7C00, np.dtype(ml_dtypes.bfloat16): 0x7F80}
 
 
+@in_memory_order
 @pieced
 def _rectified_bits(x, last_below_nan):
     """max(x, 0) of a 16-bit float by its bits: negative numbers become 0, nans stay."""

@@ -15,7 +15,7 @@ import numpy as np
 from ...core.dispatch import number_first
 from ...core.dispatch.inplace import accept_inplace, check_order, write
 from ...core.dispatch.op import SCALAR_ROW, binary, composite, primitive, unary
-from ...core.dispatch.scalars import exact, number_as
+from ...core.dispatch.scalars import exact, number_as, python_number
 from ...core.dispatch.slow_path import common_type, is_computed, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as, written_as
@@ -58,8 +58,8 @@ _sub = binary(
     numbers=True,
 )
 _rsub = binary(
-    "rsub", lambda x, y: np.subtract(y, x), lambda g: -g, lambda g: g, "other - input.", operator="rsub", export=False,
-    inplace=False, number_nodes=("RsubBackward1",),
+    "rsub", lambda x, y: in_order_of(np.subtract(y, x), y, x), lambda g: -g, lambda g: g, "other - input.", operator="rsub", export=False,
+    inplace=False, number_nodes=("RsubBackward1",), laid_as=lambda _: (1, 0),
 )  # fmt: skip
 delattr(Tensor, "__rrsub__")
 refuse_bool(_sub, _SUB_ONE, _SUB_BOTH)
@@ -128,6 +128,18 @@ def _terms(input, other, alpha) -> tuple[Tensor, Tensor] | None:
     return first, second
 
 
+def _factor(other, alpha):
+    """(other, alpha) with an alpha that is one of NumPy's numbers, or a tensor without dimensions, as Python's number."""
+    if is_computed(alpha):
+        return _computed(other, alpha), 1
+    return other, alpha.item() if is_scalar_tensor(alpha) else python_number(alpha)
+
+
+def is_scalar_tensor(value):
+    """Whether a value is a tensor without dimensions, which torch takes for a number."""
+    return isinstance(value, Tensor) and not value._array.ndim
+
+
 def _computed(other, alpha):
     """alpha * other where `alpha` is a tensor that a program computes: it takes the type of the tensor `other`."""
     factor = alpha.detach()
@@ -154,8 +166,8 @@ def add(input, other, *rest, alpha=1, out=None):
     """
     if rest:
         other, alpha = number_first.sum_arguments("add", other, rest)
-    if is_computed(alpha):
-        other, alpha = _computed(other, alpha), 1
+    if type(alpha) is not int and type(alpha) is not float:
+        other, alpha = _factor(other, alpha)
     if alpha != 1 or alpha is True:
         if terms := _terms(input, other, alpha):
             result = _add_scaled(*terms, alpha)
@@ -195,8 +207,8 @@ def sub(input, other, *rest, alpha=1, out=None):
     """
     if rest:
         other, alpha = number_first.sum_arguments("sub", other, rest)
-    if is_computed(alpha):
-        other, alpha = _computed(other, alpha), 1
+    if type(alpha) is not int and type(alpha) is not float:
+        other, alpha = _factor(other, alpha)
     if alpha != 1 or alpha is True:
         check_bool((input, other), _SUB_ONE, _SUB_BOTH)
         if terms := _terms(input, other, alpha):
@@ -236,8 +248,8 @@ def add_(self, other, *rest, alpha=1):
     """self += alpha * other, in place."""
     if rest:
         other, alpha = number_first.sum_arguments("add_", other, rest)
-    if is_computed(alpha):
-        other, alpha = _computed(other, alpha), 1
+    if type(alpha) is not int and type(alpha) is not float:
+        other, alpha = _factor(other, alpha)
     if alpha == 1 and alpha is not True:
         return _plain_add_(self, other)
     if add_scaled(self, other, alpha):
@@ -254,8 +266,8 @@ def sub_(self, other, *rest, alpha=1):
     """self -= alpha * other, in place."""
     if rest:
         other, alpha = number_first.sum_arguments("sub_", other, rest)
-    if is_computed(alpha):
-        other, alpha = _computed(other, alpha), 1
+    if type(alpha) is not int and type(alpha) is not float:
+        other, alpha = _factor(other, alpha)
     check_bool((self, other), _SUB_ONE, _SUB_BOTH)
     if alpha == 1 and alpha is not True:
         return _plain_sub_(self, other)

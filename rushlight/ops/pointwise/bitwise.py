@@ -260,7 +260,7 @@ def _(g, out):
 def _ldexp(input, other):
     if not isinstance(other, Tensor):
         raise type_error(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    if other.dtype is dtypes.bool_:
+    if other.dtype is dtypes.bool_ and input.dtype.category == 2:
         raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
     by_integers = other.dtype.category < 2 and input.dtype.is_floating_point
     return _ldexp_of_integers if by_integers else _ldexp_of_floats
@@ -294,7 +294,10 @@ def ldexp(input, other, *, out=None):
 @composite(method=True, function=False)
 def ldexp_(self, other):
     """In-place form of `ldexp`."""
-    return write(_ldexp(self, other).record, self, (other,), ())
+    operator = _ldexp(self, other)
+    if operator is _ldexp_of_floats and other.dtype.itemsize == 2:  # the power is rounded to the exponent's type
+        return self.mul_(OPS["pow"](2.0, other))
+    return write(operator.record, self, (other,), ())
 
 
 @primitive(

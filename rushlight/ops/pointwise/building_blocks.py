@@ -9,7 +9,7 @@ import numpy as np
 from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import take_target
 from ...core.dispatch.op import primitive
-from ...core.tensor.casting import cast_like, ordered_as_all
+from ...core.tensor.casting import cast, cast_like, ordered_as_all
 from ...core.tensor.channels_last import dense_rows
 from ...core.tensor.tensor import Tensor
 from .checks import not_implemented
@@ -80,7 +80,7 @@ def widened(kernel):
         if d is F32 or d is F64 or d.itemsize != 2 or d.kind in "iu":
             return kernel(a, *rest)
         rest = [_single(b) if getattr(b, "dtype", None) == d else b for b in rest]
-        r = kernel(a.astype(F32), *rest)
+        r = kernel(cast(a, F32), *rest)
         return (np.asanyarray(r) if isinstance(r, _NUMBERS) else r).astype(d)
 
     run.__name__, run.__doc__, run.__module__ = (

@@ -246,6 +246,8 @@ def conj_physical(input):
 @composite(method=True, function=False)
 def conj_physical_(self):
     """In-place form of `conj_physical`."""
+    if not self.dtype.is_complex:
+        return self
     return write(_conj.record, self, (), ())
 
 

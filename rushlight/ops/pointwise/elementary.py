@@ -6,11 +6,13 @@ In a rule `g` is the incoming gradient, `x` and `y` are the inputs and `out` is 
 from __future__ import annotations
 
 import math
+from operator import index
 
 import numpy as np
 
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import FUNCTION_ROW, SCALAR_ROW, SVML_ROW, binary, composite, primitive, unary
+from ...core.tensor.casting import cast_like
 from .building_blocks import (
     MANY,
     conjugate,
@@ -480,7 +482,7 @@ def _rounding(ufunc, word):
             raise not_implemented(word, x.dtype)
         if x.dtype.kind == "c":
             raise NotImplementedError(f"{word.partition('_')[0]} is not supported for complex inputs")
-        return ufunc(x) if x.dtype.kind in "fV" else x.copy()
+        return ufunc(x) if x.dtype.kind in "fV" else cast_like(x, x.dtype)
 
     return kernel
 
@@ -550,7 +552,7 @@ def _round(input, /):
     if input.dtype.kind == "b":
         raise not_implemented("round_vml_cpu", input.dtype)
     refuse("round_vml_cpu", input.dtype, "c")
-    return np.rint(input) if input.dtype.kind in "fV" else input.copy()
+    return np.rint(input) if input.dtype.kind in "fV" else cast_like(input, input.dtype)
 
 
 @_round.vjp
@@ -588,11 +590,11 @@ def round(input, *, decimals=0):
     >>> round(tensor([1234.567]), decimals=-2)
     tensor([1200.])
     """
-    return _round(input) if decimals == 0 else _round_decimals(input, decimals)
+    return _round(input) if decimals == 0 else _round_decimals(input, index(decimals))
 
 
 @composite(method=True, function=False)
 def round_(self, *, decimals=0):
     """Round in place to `decimals` places."""
     record = _round.record if decimals == 0 else _round_decimals.record
-    return write(record, self, (), () if decimals == 0 else (decimals,))
+    return write(record, self, (), () if decimals == 0 else (index(decimals),))

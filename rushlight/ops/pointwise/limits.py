@@ -14,6 +14,7 @@ from ...core.dispatch.op import composite, node_name, primitive
 from ...core.dispatch.scalars import check_number, exact, python_number, type_name
 from ...core.dispatch.slow_path import number_in, write_out
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.casting import cast, cast_like
 from ...core.tensor.node import shown_as, written_as
 from ...core.tensor.tensor import Tensor
 from .building_blocks import F32, F64, MANY, SOME, in_order_of, zero_where
@@ -46,7 +47,7 @@ def _cast_for(x, low, high):
     result = p.result()
     if result.category == 3:
         raise NotImplementedError("clamp is not supported for complex types")
-    return (x if result is d else x.astype(result.numpy)), result
+    return cast(x, result.numpy), result
 
 
 @primitive(public=False, name="clamp", node="ClampBackward1", inplace=False, jit_min_elements=SOME)
@@ -290,7 +291,7 @@ def nan_to_num(input, /, nan=None, posinf=None, neginf=None):
         if value is not None and type(value) is not float:
             check_number("nan_to_num", option, value, "float")
     if input.dtype.kind not in "fcV":
-        return input.copy()
+        return cast_like(input, input.dtype)
     if input.dtype.kind == "c":
         parts = [nan_to_num.record.kernel(p, nan, posinf, neginf) for p in (input.real, input.imag)]
         return (parts[0] + 1j * parts[1]).astype(input.dtype)

@@ -10,7 +10,7 @@ from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import MEMORY_BOUND, OPS, binary, composite, primitive
 from ...core.dispatch.scalars import check_number, exact, number_as, python_number, type_name
-from ...core.dispatch.slow_path import are_operands, by_others, write_out
+from ...core.dispatch.slow_path import are_operands, by_others, is_computed, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word
 from .building_blocks import F32, F64, conjugate, dense, in_order_of, widened
@@ -354,6 +354,13 @@ def _(g, input, end, weight, needs):
     )
 
 
+def _number_of_another_type(weight, input):
+    """The weight, as Python's number where it is a tensor of another type without dimensions: torch reads that as one."""
+    if not isinstance(weight, Tensor) or weight._array.ndim or weight.requires_grad or is_computed(weight):
+        return weight
+    return weight.item() if weight.dtype is not input.dtype and weight.dtype.category < 3 else weight
+
+
 @composite(method=True)
 def lerp(input, end, weight, *, out=None):
     """input + weight * (end - input): the point between two tensors.
@@ -372,6 +379,7 @@ def lerp(input, end, weight, *, out=None):
     """
     if not isinstance(end, Tensor):
         raise type_error(f"lerp(): argument 'end' (position 2) must be Tensor, not {type(end).__name__}")
+    weight = _number_of_another_type(weight, input)
     tensor = isinstance(weight, Tensor)
     if not tensor and type(weight) is not float:
         check_number("lerp", "weight", weight)
@@ -382,6 +390,7 @@ def lerp(input, end, weight, *, out=None):
 @composite(method=True, function=False)
 def lerp_(self, end, weight):
     """self += weight * (end - self), in place."""
+    weight = _number_of_another_type(weight, self)
     if isinstance(weight, Tensor):
         return write(_lerp_tensor.record, self, (end, weight), ())
     state = accept_inplace(self, end)

@@ -7,6 +7,7 @@ import numpy as np
 from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import emit_event
 from ...core.dispatch.op import binary, composite, primitive, unary
+from ...core.tensor.casting import dense_like
 from ...core.tensor.placeholder import Placeholder, no_kernel
 from ...core.tensor.tensor import Tensor, constant, type_word
 from .building_blocks import F64, in_order_of, of_arrays, zero_rule
@@ -214,13 +215,20 @@ def equal(input, other):
 # ---------------------------------------------------------------------------------------------- kinds of numbers
 
 
+def _all_alike(x, value):
+    """The bool for each element, in the memory order of `x`."""
+    r = dense_like(x, np.bool_)
+    r[...] = value
+    return r
+
+
 def _float_test(test, otherwise):
     """A test that only floating-point numbers can fail or pass; all others give `otherwise`."""
 
     def kernel(x):
         if x.dtype.kind in "fcV":
             return test(x)
-        return np.full(x.shape, otherwise)
+        return _all_alike(x, otherwise)
 
     return kernel
 
@@ -308,7 +316,7 @@ isneginf = _test(
 )
 isreal = _test(
     "isreal",
-    lambda x: x.imag == 0 if x.dtype.kind == "c" else np.ones(x.shape, bool),
+    lambda x: x.imag == 0 if x.dtype.kind == "c" else _all_alike(x, True),
     """Whether each element is real: complex ones whose imaginary part is 0, and all others.
 
     Args:

@@ -223,7 +223,7 @@ def addbmm(input, batch1, batch2, /, *, beta=1, alpha=1):
     check_sum_types(input, batch1, batch2)
     check_batches(batch1, batch2)
     (_, n, _), m = batch1.shape, batch2.shape[2]
-    columns = batch1.transpose(1, 0, 2).reshape(n, -1) if batch1.size else batch1.reshape(n, 0)
+    columns = batch1.transpose(1, 0, 2).reshape(n, batch1.shape[0] * batch1.shape[2])
     return _sum_with(_of_matrices, input, columns, batch2.reshape(columns.shape[1], m), beta, alpha)
 
 

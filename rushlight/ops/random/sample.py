@@ -306,8 +306,9 @@ _like("randn_like", _normal, partial(_normal, contiguous=False))
 
 @composite()
 def randint_like(
-    input, low=0, high=None, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None
-):
+    input, low=0, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
+    memory_format=None,
+):  # fmt: skip
     """`randint` in the shape and type of `input`.
 
     Args:
@@ -329,7 +330,7 @@ def randint_like(
     out = arranged(made_like(dense_like, input._array, kind, device), memory_format)
     draw = partial(streams.randint, low=int(low), high=int(high))
     where = backend_like(input, device)
-    return fresh(drawn("randint_like", _draw_like, draw, None, out, where=where), requires_grad)
+    return fresh(drawn("randint_like", _draw_like, draw, generator, out, where=where), requires_grad)
 
 
 # ---------------------------------------------------------------------------------------------- by parameters
@@ -520,11 +521,18 @@ def _filler(name: str, node: str, draw: Any, doc: str) -> Any:
     def f(self, *args, generator=None, **kwargs):
         a = self._array
         check_writable(self, thread.state)  # before the generator goes on
+        if name != "bernoulli_":
+            args, kwargs = tuple(map(_number, args)), {k: _number(v) for k, v in kwargs.items()}
         values = drawn(name, _fill, draw, generator, a, args, kwargs, where=backend_like(self))
         return write_values(self, values, (), lambda: history_node(history, (self._edge,)))
 
     f.__name__, f.__doc__ = name, doc
     return composite(method=True, function=False)(f)
+
+
+def _number(value: Any) -> Any:
+    """An argument, as Python's number where it is a tensor without dimensions."""
+    return value.item() if isinstance(value, Tensor) and not value._array.ndim else value
 
 
 def _fill(draw: Any, generator: Any, a: np.ndarray, args: tuple, kwargs: dict) -> np.ndarray:

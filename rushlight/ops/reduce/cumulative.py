@@ -58,7 +58,8 @@ def cumsum(input, /, dim, *, dtype=None):
 
 
 @cumsum.vjp
-def _(g, dim):
+def _(g, input_dtype, dim):
+    g = g.to(input_dtype)  # first: the sums are taken in the input's type
     if not g.ndim or g.shape[dim] <= 1:
         return g
     return g.flip(dim).cumsum(dim).flip(dim)
@@ -83,6 +84,7 @@ def cumprod(input, /, dim, *, dtype=None):
 
 @cumprod.vjp
 def _(g, input, out, dim):
+    g = g.to(input.dtype)
     if not g.ndim or g.numel() <= 1:
         return g
 
@@ -124,6 +126,9 @@ def _inplace(op):
             if self._array.ndim and self._array.size:
                 raise not_implemented(f"{op.record.name}_out_cpu", self._array.dtype)
             return self
+        if dtype is not None and dtype is not self.dtype:
+            words = f"input tensor dtype {dtypes.c_word(self.dtype)} and output tensor dtype {dtypes.c_word(dtype)}"
+            raise RuntimeError(f"Bad in-place call: {words} should match")
         return write(op.record, self, (), (dim, dtype))
 
     method.__name__, method.__doc__ = (

@@ -266,8 +266,8 @@ def _(g, input, dim, keepdim):
     return g.expand(input.shape) * ~input.isnan()
 
 
-@composite(method=True, out=True)
-def nansum(input, dim=None, keepdim=False, *, dtype=None):
+@composite(method=True)
+def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
     """The sum over `dim` with every nan counted as 0.
 
     Args:
@@ -282,7 +282,14 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
     >>> nansum(tensor([1.0, float("nan"), 2.0]))
     tensor(3.)
     """
-    return _nansum(input, dim, keepdim, dtype)
+    if isinstance(out, Tensor):
+        dtype = _dtype_of_out(dtype, out)
+        if dtype.category < 2 <= input.dtype.category:
+            raise not_implemented("nansum_cpu", dtype.numpy)
+    if axis is not None or keepdims is not None:
+        dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
+    result = _nansum(input, dim, keepdim, dtype)
+    return result if out is None else write_out("nansum", (input,), result, out)
 
 
 @primitive(name="hash_tensor", public=False, differentiable=False)
@@ -427,6 +434,11 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but got {type_word(input.dtype)}"
         )
+    if dtype is not None and dtype.category < 2:
+        raise RuntimeError(
+            "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. Got: "
+            f"{type_word(dtype)}"
+        )
     count = (~input.isnan().detach()).sum(dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / count
 
@@ -471,6 +483,8 @@ def _prod_all(input, /, dtype):
 
 @_prod_all.vjp
 def _(g, input, out):
+    input = input.to(g.dtype)  # torch works in the type of the result
+
     def otherwise():
         if input._array.size == 1:
             return g.expand(input.shape)
@@ -482,7 +496,7 @@ def _(g, input, out):
 
 @primitive(public=False, name="prod.dim", node="ProdBackward1", jit_min_elements=MANY)
 def _prod_dim(input, /, dim, keepdim, dtype):
-    if not isinstance(dim, int):
+    if not hasattr(dim, "__index__"):
         raise type_error(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
     return _product(input, axes_of(dim, input.ndim), keepdim, dtype)
 
@@ -491,6 +505,7 @@ def _prod_dim(input, /, dim, keepdim, dtype):
 def _(g, input, out, dim, keepdim):
     if not input._array.ndim:
         return g
+    input = input.to(g.dtype)
     return unless_zero(
         input,
         lambda x: keep_dims(g, dim, x.ndim) * conjugate(keep_dims(out, dim, x.ndim) / x),

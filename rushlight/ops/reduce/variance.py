@@ -11,6 +11,8 @@ import numpy as np
 
 from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.scalars import check_flag
+from ...core.tensor.tensor import Tensor
 from ...core.warn import warn
 from ..pointwise.building_blocks import CHUNK, F32, F64, MANY, add_reduce, dense, widened
 from ..pointwise.choice import where
@@ -169,10 +171,14 @@ def _moment_arguments(name, input, dim, unbiased, keepdim, correction):
     """(dim, correction, keepdim) of the forms f(x, unbiased), f(x, dim, unbiased, keepdim), f(x, dim, correction=...)."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
+    if unbiased is not ...:
+        check_flag(name, "unbiased", unbiased, 3)
+        if correction is not None:
+            raise type_error("'unbiased' and 'correction' cannot both be given")
     if correction is None:
-        correction = 1 if unbiased is None or unbiased else 0
-    elif unbiased is not None:
-        raise type_error("'unbiased' and 'correction' cannot both be given")
+        correction = 1 if unbiased else 0
+    elif isinstance(correction, Tensor):
+        correction = float(correction) if correction.dtype.category > 1 else int(correction)
     n = count_of(input._array.shape, dim) if input._array.size else 0
     if n - correction <= 0 and input.dtype.category >= 2:
         _warn_degrees_of_freedom(name)
@@ -187,7 +193,7 @@ def _warn_degrees_of_freedom(name: str) -> None:
 
 
 @composite(method=True, out=True)
-def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+def var(input, dim=None, unbiased=..., keepdim=False, *, correction=None):
     """The variance over `dim`: sum((x - mean)^2) / (n - correction).
 
     Args:
@@ -208,7 +214,7 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
 
 
 @composite(method=True, out=True)
-def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+def std(input, dim=None, unbiased=..., keepdim=False, *, correction=None):
     """The standard deviation over `dim`: the square root of `var`.
 
     Args:
@@ -229,7 +235,7 @@ def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
 
 
 @composite()
-def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None):
+def var_mean(input, dim=None, unbiased=..., keepdim=False, *, correction=None, axis=None, keepdims=None):
     """The variance and the mean over `dim`, with the options of `var`.
 
     Args:
@@ -249,7 +255,7 @@ def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, 
 
 
 @composite()
-def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None):
+def std_mean(input, dim=None, unbiased=..., keepdim=False, *, correction=None, axis=None, keepdims=None):
     """The standard deviation and the mean over `dim`, with the options of `var`.
 
     Args:

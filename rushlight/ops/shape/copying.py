@@ -23,6 +23,7 @@ from ...core.dispatch.scalars import NUMBERS, check_flag, exact, fits_floats, ty
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import LARGE, cast_like, castable, copy_in_rows, copy_into, keep_strides
 from ...core.tensor.channels_last import CHANNELS_LAST, is_channels_last
+from ...core.tensor.layout import contiguous_format
 from ...core.tensor.node import Node, show_as, shown_as
 from ...core.tensor.placeholder import NoArray, flags_of
 from ...core.tensor.resizing import resize
@@ -74,10 +75,15 @@ def clone(input, *, memory_format=None):
 
 
 @composite(method=True, function=False)
-def contiguous(self, memory_format=None):
+def contiguous(self, *, memory_format=contiguous_format):
     """The tensor itself if it is contiguous, else a contiguous copy."""
-    if memory_format is not None and format_name(memory_format) != "contiguous_format":
+    if not isinstance(memory_format, type(contiguous_format)):
+        given = type(memory_format).__name__
+        raise type_error(f"contiguous(): argument 'memory_format' must be torch.memory_format, not {given}")
+    if memory_format is not contiguous_format and format_name(memory_format) != "contiguous_format":
         if memory_format.name == "preserve_format":
+            if flags_of(self._array).c_contiguous:
+                return self
             raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
         return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)
     return self if flags_of(self._array).c_contiguous else _clone(self, "C")
@@ -330,29 +336,29 @@ def write_values(self: Tensor, a: Any, sources: tuple, node: Any, name: str | No
 
 
 @composite(method=True, function=False)
-def copy_(self, src, non_blocking=False):
-    """Overwrite the tensor with the values of `src`, which is broadcast and cast."""
+def copy_(self, other, non_blocking=False):
+    """Overwrite the tensor with the values of `other`, which is broadcast and cast."""
     if non_blocking is not False:
         check_flag("copy_", "non_blocking", non_blocking, 2)
-    if isinstance(src, Tensor) and type(self._array) is type(src._array) is np.ndarray:
-        state = accept_inplace(self, src)
+    if isinstance(other, Tensor) and type(self._array) is type(other._array) is np.ndarray:
+        state = accept_inplace(self, other)
         if state is not None:
-            copy_into(self._array, src._array)
+            copy_into(self._array, other._array)
             return self
-    if isinstance(src, NUMBERS):
-        src = constant(np.asarray(src))
-    if not isinstance(src, Tensor):
-        raise type_error(f"copy_(): argument 'other' (position 1) must be Tensor, not {type_name(src)}")
-    if type(self._array) is Wrapper or type(src._array) is Wrapper or thread.state.dispatching:
-        return write_by_class("copy_", self, src)
-    src = moved(src, backend_like(self))
-    a = src._array
+    if isinstance(other, NUMBERS):
+        other = constant(np.asarray(other))
+    if not isinstance(other, Tensor):
+        raise type_error(f"copy_(): argument 'other' (position 1) must be Tensor, not {type_name(other)}")
+    if type(self._array) is Wrapper or type(other._array) is Wrapper or thread.state.dispatching:
+        return write_by_class("copy_", self, other)
+    other = moved(other, backend_like(self))
+    a = other._array
     if a.shape != self._array.shape:
         try:
             np.broadcast_to(outline_of(a), self._array.shape)
         except ValueError:
             raise RuntimeError(_cannot_expand(a.shape, self._array.shape)) from None
-    return write_values(self, a, (src,), lambda: history_node(copied_over, (self._edge, src._edge)), "copy_")
+    return write_values(self, a, (other,), lambda: history_node(copied_over, (self._edge, other._edge)), "copy_")
 
 
 def _cannot_expand(a: tuple, b: tuple) -> str:

@@ -152,7 +152,7 @@ def movedim(input, source, destination):
 
 
 def _moved(dims, n: int, name: str) -> tuple[int, ...]:
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    dims = (dims,) if hasattr(dims, "__index__") and not getattr(dims, "ndim", 0) else tuple(dims)
     wrapped = [wrap_dim(d, n) for d in dims]
     if len({*wrapped}) < len(wrapped):
         raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")
@@ -187,7 +187,7 @@ def _matrix_transpose(self):
     return transpose(self, -2, -1)
 
 
-def _adjoint(self):
+def _adjoint(input):
     """The conjugate of each matrix, transposed: a view of a real tensor.
 
     Shape: (*, m, n) -> (*, n, m)
@@ -197,9 +197,9 @@ def _adjoint(self):
     >>> adjoint(tensor([[1.0, 2.0]])).shape
     torch.Size([2, 1])
     """
-    if self._array.ndim == 1:
+    if input._array.ndim == 1:
         raise RuntimeError("tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    return _conjugate_transpose(self, "mH")
+    return _conjugate_transpose(input, "mH")
 
 
 def _hermitian(self):

@@ -254,7 +254,7 @@ def roll(input, shifts, dims=None):
     tensor([3, 1, 2])
     """
     shifts = (shifts,) if hasattr(shifts, "__index__") else tuple(shifts)
-    if dims is None or dims == ():
+    if dims is None or (isinstance(dims, (tuple, list)) and not dims):
         if len(shifts) != 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
         return _roll(input, index(shifts[0]), None)

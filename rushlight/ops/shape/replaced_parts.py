@@ -118,7 +118,12 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
     tensor([1., 0., 1., 0.])
     """
     out = input.clone()
-    out.as_strided(size, stride, storage_offset).copy_(src)
+    part = out.as_strided(size, stride, storage_offset)
+    if part.shape != src.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}"
+        )
+    part.copy_(src)
     return out
 
 

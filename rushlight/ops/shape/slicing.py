@@ -576,8 +576,8 @@ def tensor_split(input, indices_or_sections, dim=0):
     n = input._array.shape[wrap_dim(dim, input._array.ndim)]
     if isinstance(indices_or_sections, Tensor):
         indices_or_sections = _whole_numbers(indices_or_sections)
-    if isinstance(indices_or_sections, int):
-        k = indices_or_sections
+    if hasattr(indices_or_sections, "__index__"):
+        k = operator.index(indices_or_sections)
         if k <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {k}")
         cuts = [i * (n // k) + min(i, n % k) for i in range(k + 1)]
@@ -607,7 +607,7 @@ def _numpy_split(name, dim_of, least):
             )
         d = dim_of(input._array.ndim)
         n = input._array.shape[d]
-        if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or n % indices_or_sections):
+        if hasattr(indices_or_sections, "__index__") and (indices_or_sections <= 0 or n % indices_or_sections):
             raise RuntimeError(
                 f"torch.{name} attempted to split along dimension {d}, but the size of the dimension {n} is not divisible "
                 f"by the split_size {indices_or_sections}!"

@@ -379,9 +379,9 @@ def expand_as(self, other):
 
 
 @composite(method=True, function=False)
-def sum_to_size(self, *size):
+def sum_to_size(self, *args, size=None):
     """The sum over the dimensions along which `size` would be broadcast to the tensor's shape."""
-    target, shape = shape_from(size, "sum_to_size"), self._array.shape
+    target, shape = shape_from(args if size is None else (size,), "sum_to_size"), self._array.shape
     lead = len(shape) - len(target)
     if lead < 0 or any(n not in (1, m) for n, m in zip(target, shape[lead:], strict=True)):
         raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(shape)}}}.")
@@ -484,6 +484,8 @@ def _in_place(name: str, view_of) -> None:
 
     def f(self, *args, **kwargs):
         check_writable(self, thread.state, may_share=True)
+        if name == "swapaxes":
+            kwargs = {"dim" + n.removeprefix("axis"): v for n, v in kwargs.items()}
         before = alias(self, Tensor)
         before._edge, before._view = edge, _ = self._edge, self._view
         with enable_grad():

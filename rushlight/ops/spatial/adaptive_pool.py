@@ -269,6 +269,9 @@ def _maxima(x, starts_stops, sizes):
         window = x[(..., *(slice(a, b) for a, b in box))]
         flat = window.reshape(*lead, prod(window.shape[len(lead) :]))
         k = flat.argmax(-1)
+        unordered = flat != flat
+        if unordered.any():  # torch takes the last nan
+            k = np.where(unordered.any(-1), flat.shape[-1] - 1 - unordered[..., ::-1].argmax(-1), k)
         y[(..., *cell)] = np.take_along_axis(flat, k[..., None], -1)[..., 0]
         within = np.unravel_index(k, window.shape[len(lead) :])
         at[(..., *cell)] = sum((w + a) * step for w, (a, _), step in zip(within, box, steps, strict=True))

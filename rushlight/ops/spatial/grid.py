@@ -167,14 +167,19 @@ def _grid_sampler(input, grid, /, mode, padding_mode, align_corners):
     n, c, *sizes = input.shape
     x = input.reshape(n, c, prod(sizes))
     out = np.zeros((n, c, prod(grid.shape[1:-1])), input.dtype, like=input)
+    is_finite = type(x) is np.ndarray and np.isfinite(x.sum(dtype=np.float64))
     for flat, outside, weights, _ in combined_taps(taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
         weight = _zero_where(prod(weights), outside).astype(x.dtype, copy=False)
         if type(x) is not np.ndarray:  # a device's, all at once
-            out += np.take_along_axis(x, flat[:, None], 2) * weight[:, None]
+            out += np.where(outside[:, None], 0, np.take_along_axis(x, flat[:, None], 2) * weight[:, None])
             continue
-        for image, places_of, w, to in zip(x, flat, weight, out, strict=True):  # 2 ns an element, all at once 9
+        for k, (image, places_of, w, to) in enumerate(
+            zip(x, flat, weight, out, strict=True)
+        ):  # 2 ns an element, all at once 9
             part = image.take(places_of, 1)
             part *= w
+            if not is_finite:  # elements outside are read as some element of the image, which may be nan
+                part[:, outside[k]] = 0
             to += part
     return out.reshape(n, c, *grid.shape[1:-1])
 
@@ -189,6 +194,8 @@ def _grid_sampler_backward(g, input, grid, /, mode, padding_mode, align_corners)
     for flat, outside, weights, slopes in combined_taps(taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
         weight = _zero_where(prod(weights), outside)
         add_at(gx, (rows, channels, flat[:, None]), g * weight[:, None].astype(x.dtype))
+        if mode == "nearest":  # which does not depend on where between elements a place is
+            continue
         value = _zero_where(np.add.reduce(g * np.take_along_axis(x, flat[:, None], 2), 1), outside)
         for i, slope in enumerate(slopes):
             others = prod(w for j, w in enumerate(weights) if j != i)

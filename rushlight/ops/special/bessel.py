@@ -217,6 +217,8 @@ def airy_ai(x):
     return np.where(np.isinf(x), np.nan, np.where(x > 103.892, 0, r))
 
 
+# torch calls their argument x, that of the others input
+_OF_X = (airy_ai, scaled_modified_bessel_k0, scaled_modified_bessel_k1, spherical_bessel_j0)
 for _kernel in (
     airy_ai, bessel_j0, bessel_j1, bessel_y0, bessel_y1, modified_bessel_i0, modified_bessel_i1, modified_bessel_k0,
     modified_bessel_k1, scaled_modified_bessel_k0, scaled_modified_bessel_k1, spherical_bessel_j0,
@@ -224,6 +226,6 @@ for _kernel in (
     composite(name="special." + _kernel.__name__)(
         unary(
             "special_" + _kernel.__name__, _kernel, None, _kernel.__doc__ or "", method=False, inplace=False,
-            differentiable=False, **COMPUTE_BOUND,
+            differentiable=False, shown=("x",) if _kernel in _OF_X else ("input",), **COMPUTE_BOUND,
         )
     )  # fmt: skip

@@ -13,6 +13,7 @@ from ...core.dispatch.scalars import python_number
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
+from ...core.tensor.tensor import type_word
 from ..pointwise.building_blocks import (
     COMPUTE_BOUND,
     DEAR,
@@ -246,6 +247,8 @@ def mvlgamma(input, p, *, out=None):
     """
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
+    if input.dtype is dtypes.bool_:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
     x = input if input.dtype.category >= 2 else input.to(dtypes.get_default_dtype())
     total = sum((lgamma(x - 0.5 * j) for j in range(1, p)), lgamma(x))
     result = shown_as((total + 0.25 * p * (p - 1) * math.log(math.pi)).contiguous(), "MvlgammaBackward0")
@@ -255,7 +258,11 @@ def mvlgamma(input, p, *, out=None):
 @composite(method=True, function=False)
 def mvlgamma_(self, p):
     """In-place form of `mvlgamma`."""
-    return self.copy_(mvlgamma(self.clone(), p))
+    result = mvlgamma(self.clone(), p)
+    if self.dtype.category < 2:
+        words = [type_word(t.dtype) for t in (self, result)]
+        raise RuntimeError(f"mvlgamma: result type {words[0]} can't be cast to the desired output type {words[1]}")
+    return self.copy_(result)
 
 
 _zeta = binary(

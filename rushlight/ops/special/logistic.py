@@ -90,7 +90,7 @@ def logit(input, /, eps=None):
     one = x.dtype.type(1)
     if eps is not None:
         low = x.dtype.type(eps)
-        x = np.minimum(np.maximum(x, low), one - low)
+        x = np.where(x < low, low, np.where(x > one - low, one - low, x))  # the lower limit wins where they cross
     return np.log(x / (one - x))  # rounded after each step, as torch does in 16 bits
 
 

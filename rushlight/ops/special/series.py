@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.casting import cast_like
+from ...core.tensor.casting import cast, cast_like
 from ..pointwise.building_blocks import F64
 
 
@@ -32,7 +32,7 @@ def in_double(kernel):
 
 def as_float(a):
     """The array, integers in the default float type."""
-    return a.astype(dtypes.get_default_dtype().numpy) if a.dtype.kind in "biu" else a
+    return cast(a, dtypes.get_default_dtype().numpy) if a.dtype.kind in "biu" else a
 
 
 def polynomial(x, coefficients):

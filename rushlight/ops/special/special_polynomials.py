@@ -22,7 +22,7 @@ def _polynomial(name, first, step, shifted=False):
 
     @in_double
     def kernel(x, n):
-        x, n = np.broadcast_arrays(x, np.trunc(n))
+        x, n = np.broadcast_arrays(x, np.where(np.isfinite(n), np.trunc(n), -1))
         x = 2 * x - 1 if shifted else x
         before, p = np.ones(x.shape), first(x)
         r = np.where(n == 1, p, np.where(n < 0, 0.0, 1.0))
@@ -38,8 +38,8 @@ def _polynomial(name, first, step, shifted=False):
         return kernel(np.asarray(x, n.dtype), n)
 
     op = binary(
-        "special_" + name, call, None, None, f"The polynomial {name} of degree n = `other` at x = `input`.", promote="float", method=False,
-        inplace=False, differentiable=False,
+        "special_" + name, call, None, None, f"The polynomial {name} of degree `n` at `x`.", promote="float", method=False,
+        inplace=False, differentiable=False, shown=("x", "n"),
     )  # fmt: skip
     composite(name="special." + name)(op)
 

@@ -30,7 +30,7 @@ def call(input, dim, *, dtype, axis, out):
         node = new(NodeClass)
         node.seq = tick()
         node.edges = (e0, )
-        node.saved = (dim, )
+        node.saved = (input.dtype, dim, )
         node.shape = r.shape
         node.dtype = r.dtype
         node.hooks = None
@@ -45,9 +45,9 @@ def call(input, dim, *, dtype, axis, out):
 
 # The backward method of the node CumsumBackward0.
 def backward(node, g):
-    (s_dim, ) = node.saved
+    (s_input_dtype, s_dim, ) = node.saved
     (e0, ) = node.edges
-    return (rule_0(g, s_dim) if e0 is not None else None,)
+    return (rule_0(g, s_input_dtype, s_dim) if e0 is not None else None,)
 
 
 # A tensor around the kernel's result, for the slow path.
@@ -64,7 +64,7 @@ def finish(r, level, input, a0, dim, dtype, ):
         node = new(NodeClass)
         node.seq = tick()
         node.edges = (e0, )
-        node.saved = (dim, )
+        node.saved = (input.dtype, dim, )
         node.shape = r.shape
         node.dtype = r.dtype
         node.hooks = None

@@ -146,11 +146,25 @@ def shown(value: Any) -> str:
         text = f"{value:.17g}" if math.isfinite(value) else str(value)
         return text if not math.isfinite(value) or "." in text or "e" in text else text + "."
     if isinstance(value, Tensor):
-        if not value._array.ndim:
+        if value._array.size == 1:
             number = value.item()
             return f"{{{number:g}}}" if isinstance(number, (int, float)) else f"{{{number}}}"
-        if value._array.ndim > 1 or value._array.size > 10:
+        if value._array.ndim > 2 or value._array.size > 10 or not value._array.size or value.dtype.is_complex:
             return "<Tensor>"
-        numbers = "  ".join(f"{n:g}" if isinstance(n, (int, float)) else str(n) for n in value.tolist())
-        return f" {numbers} [ CPU{NAMES_OF_TYPES[value.dtype]}Type{{{value._array.size}}} ]"
+        shape = ",".join(map(str, value.shape))
+        return f"{_numbers(value.flatten().tolist())} [ CPU{NAMES_OF_TYPES[value.dtype]}Type{{{shape}}} ]"
     return f'"{value}"' if isinstance(value, (str, device)) else str(value)
+
+
+def _numbers(values: list[Any]) -> str:
+    """Numbers as torch's C++ prints a tensor of one or two dimensions, with blanks for its ends of lines."""
+    finite = [abs(v) for v in values if math.isfinite(v)]
+    low, high = (math.floor(math.log10(v)) + 1 if v else 1 for v in (min(finite, default=0), max(finite, default=0)))
+    if all(v == int(v) for v in finite):
+        return " ".join(f"{v:>11.4e}" if high > 9 else f"{v:>{high + 1}g}" for v in values)
+    if high - low > 4:
+        return " ".join(f"{v:>11.4e}" for v in values)
+    if 0 <= high <= 5:
+        return " ".join(f"{v:>{high + 6 if high else 7}.4f}" for v in values)
+    scale = 10.0 ** (high - 1)
+    return f"{scale:g} * " + " ".join(f"{v / scale:>7.4f}" for v in values)

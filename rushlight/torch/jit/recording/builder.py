@@ -42,6 +42,10 @@ from .describe import caller_place, name_in_python, type_of_tensor
 __all__ = ["Builder", "Frame"]
 
 
+# nodes for which torch names no line
+_WITHOUT_LINE = ("prim::ListConstruct", "prim::TupleConstruct", "prim::NumToTensor", "aten::Int")
+
+
 class Frame:
     """One call of a module, or the traced function.
 
@@ -280,7 +284,7 @@ class Builder:
 
     def add(self, node: Node) -> None:
         node.scope = node.scope or self.frame.scope
-        if node.kind != "prim::ListConstruct" and not (node.is_constant and node.value is None):  # torch names no line
+        if node.kind not in _WITHOUT_LINE and not (node.is_constant and node.value is None):
             node.place = node.place or caller_place()
         self.frame.graph.nodes.append(node)
 

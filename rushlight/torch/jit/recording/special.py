@@ -16,6 +16,7 @@ from ....core.dispatch.op import OPS
 from ....core.tensor.dtype import dtype
 from ....core.tensor.tensor import Tensor
 from ....nn import functional as F
+from ....ops import core_forms
 from ..ir.literals import NAMES_OF_TYPES
 from . import indexing
 from .public_calls import NAMESPACES
@@ -183,7 +184,7 @@ def _adaptive_max(n: int) -> Way:
         found = tracer.operator(
             f"adaptive_max_pool{n}d", x, [x.size(i - n) if s is None else s for i, s in enumerate(size)]
         )
-        return found if given["return_indices"] else found[0]
+        return found if given.get("return_indices", True) else found[0]
 
     return way
 
@@ -281,6 +282,8 @@ def _nonzero(tracer: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) -
 
 def _embedding_bag(tracer: Any, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     """By the rows of the weight: bags of a matrix are its rows; others begin at their offsets."""
+    if func is core_forms.embedding_bag:
+        return NotImplemented
     given = _arguments(F.embedding_bag, args, kwargs)
     x, weight, offsets, mode = (given[name] for name in ("input", "weight", "offsets", "mode"))
     padding, last = given["padding_idx"], x.dim() == 1 and given["include_last_offset"]
