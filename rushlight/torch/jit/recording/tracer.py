@@ -9,7 +9,7 @@ tensors while a trace runs, as in torch: what is computed from them is computed 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -295,6 +295,16 @@ class Tracer:
             result = function.apply(*args)
             self.build.record_function(function, args, result)
         return (result,)
+
+    def branch(self, condition: Tensor, parts: Sequence[Callable[[], list[Tensor]]]) -> list[Tensor]:
+        """A tensor's value chooses between two parts (`torch.cond`): both are recorded, as the blocks of a `prim::If`."""
+        with self.off():
+            taken = 0 if condition else 1
+            return self.build.branch(condition, [lambda part=part: self._recorded(part) for part in parts], taken)
+
+    def _recorded(self, part: Callable[[], Any]) -> Any:
+        with self.on():
+            return part()
 
     def calls_program(self, program: Any, args: tuple, kwargs: dict[str, Any], run: Callable, name: str) -> Any:
         """A script or program that is a function is called: its graph stays what it is."""
