@@ -51,7 +51,7 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Any = ()) -
     parts = (true_fn, false_fn)
     tracer = recorder(pred)
     if tracer is not None:
-        return _both(tracer, pred, parts, operands)
+        return _both(tracer, pred, parts, operands)  # type: ignore[arg-type]
     return parts[not pred](*operands)
 
 
