@@ -24,3 +24,8 @@ def test_refusals():
     with pytest.raises(AssertionError):
         CausalBias(1, 2, 3)
     assert causal_lower_right(2, 2).variant is CausalVariant.LOWER_RIGHT
+
+
+def test_it_is_shown_as_the_mask():
+    assert repr(causal_upper_left(1, 2)) == "tensor([[ True, False]])" == str(causal_upper_left(1, 2))
+    assert f"{causal_lower_right(2, 2)}" == "tensor([[ True, False],\n        [ True,  True]])"

@@ -37,6 +37,9 @@ class CausalBias(Tensor):
         """The mask as an ordinary tensor."""
         return self.as_subclass(Tensor).to(device or self.device)  # type: ignore[attr-defined]
 
+    def __repr__(self) -> str:  # type: ignore[override]
+        return repr(self._materialize())
+
 
 def causal_upper_left(*size: int) -> CausalBias:
     """The mask (L, S) in which query i sees the keys 0 to i.
