@@ -330,11 +330,15 @@ class Tracer:
         """Whether the tracer records what this thread does now."""
         return self.listening and threading.get_ident() == self.thread
 
+    def is_of_data(self, seen: Any) -> bool:
+        """Whether tensors were computed from the elements of the inputs, not from their sizes alone."""
+        with self.off():
+            return any(self.build.is_of_data(t) for t in tree_leaves(seen) if isinstance(t, Tensor))
+
     def warn(self, text: str, seen: Any = None) -> None:
         """Give a TracerWarning at the user's line. seen: what Python read."""
         warning = TracerWarning(text)
-        with self.off():
-            warning.of_data = any(self.build.is_of_data(t) for t in tree_leaves(seen) if isinstance(t, Tensor))
+        warning.of_data = self.is_of_data(seen)
         warn_user(warning, TracerWarning)
 
 
