@@ -35,7 +35,9 @@ class Program:
     paths: tuple[str, ...] = ()  # put on PYTHONPATH, relative to the copy of the repository
     patches: tuple[str, ...] = ()  # of the environment, in both runs
     shims: tuple[str, ...] = ()  # stand-ins for libraries, in both runs
-    edits: tuple[dict[str, Any], ...] = ()  # sizes lowered in the copy: {file, old, new}, and times where it is not once
+    edits: tuple[
+        dict[str, Any], ...
+    ] = ()  # sizes lowered in the copy: {file, old, new}, and times where it is not once
     settings: dict[str, str] = field(
         default_factory=dict
     )  # options of its commands that change its numbers: {option: the default}
