@@ -35,7 +35,9 @@ class Program:
     paths: tuple[str, ...] = ()  # put on PYTHONPATH, relative to the copy of the repository
     patches: tuple[str, ...] = ()  # of the environment, in both runs
     shims: tuple[str, ...] = ()  # stand-ins for libraries, in both runs
-    edits: tuple[dict[str, str], ...] = ()  # sizes lowered in the copy: {file, old, new}
+    edits: tuple[
+        dict[str, Any], ...
+    ] = ()  # sizes lowered in the copy: {file, old, new}, and times where it is not once
     settings: dict[str, str] = field(
         default_factory=dict
     )  # options of its commands that change its numbers: {option: the default}
@@ -136,8 +138,8 @@ def problems(program):
     yield from (f"unknown patch {name!r}" for name in program.patches if name not in ENVIRONMENT)
     yield from (f"unknown shim {name!r}" for name in program.shims if name not in SHIMS)
     for edit in program.edits:
-        if set(edit) != {"file", "old", "new"}:
-            yield "an edit has exactly file, old and new"
+        if set(edit) - {"times"} != {"file", "old", "new"}:
+            yield "an edit has file, old and new, and times where old occurs more than once"
     for option in program.settings:
         if not any(option in command for command in program.commands):
             yield f"setting {option!r} is in no command"

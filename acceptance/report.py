@@ -185,7 +185,7 @@ is fixed:
 
 ## Tutorials that are left out
 
-Wave 3 is the official tutorials, from a translation with the same code. Those that are not in it need what neither run has:
+Wave 3 is the official tutorials, from a translation with the same code. Those that are not in it need what one or both runs do not have:
 
 | What is needed | Tutorials |
 |---|---|

@@ -24,7 +24,7 @@ def prepare(program, clones, to):
         if name != ".git":
             _copy(source / name, to / name)
     for edit in program.edits:
-        _edit(to / edit["file"], edit["old"], edit["new"])
+        _edit(to / edit["file"], edit["old"], edit["new"], edit.get("times", 1))
     cwd = to / program.cwd
     cwd.mkdir(parents=True, exist_ok=True)
     for item in program.data:
@@ -41,8 +41,8 @@ def _copy(source, to):
         shutil.copy2(source, to)
 
 
-def _edit(path, old, new):
+def _edit(path, old, new, times):
     text = path.read_text()
-    if text.count(old) != 1:
-        raise ValueError(f"{path.name}: {old!r} occurs {text.count(old)} times, not once")
+    if text.count(old) != times:
+        raise ValueError(f"{path.name}: {old!r} occurs {text.count(old)} times, not {times}")
     path.write_text(text.replace(old, new))

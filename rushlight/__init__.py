@@ -76,7 +76,7 @@ _LAZY_NAMES = {
     "load": "serialization",
     "autocast": "amp",
     "GradScaler": "amp",
-    "_assert": "torch.overrides",
+    "_assert": "fx.assertions",
     "_assert_async": "torch.overrides",
     "summary": "utils.display",
     "cond": "torch._higher_order_ops.cond",

@@ -844,7 +844,7 @@ from .torch._sym import SymFloat as SymFloat
 from .torch._sym import SymInt as SymInt
 from .core.tensor.typed_storage import TypedStorage as TypedStorage
 from .core.tensor.typed_storage import UntypedStorage as UntypedStorage
-from .torch.overrides import _assert as _assert
+from .fx.assertions import _assert as _assert
 from .torch.overrides import _assert_async as _assert_async
 from .torch._checks import _check as _check
 from .torch._checks import _check_index as _check_index

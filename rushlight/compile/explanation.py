@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from .capture.sources import Argument, Gradient, Into, Option, Window
+from .capture.sources import Argument, CaptureError, Gradient, Into, Option, Window
 from .ir.exchange import described
 from .ir.graph import Call, Graph
 from .jit.step import CompiledStep, _Captured
@@ -15,11 +15,12 @@ from .jit.step import CompiledStep, _Captured
 class Explanation:
     """The programs of a compiled function. `str()` is a report; `graphs` are the captured ones, newest first.
 
-    programs: how many there are; operators: how often each runs in the newest; backward: its backward's graph, or None.
+    programs: how many there are; operators: how often each runs in the newest; backward: its backward's graph, or None;
+    break_reasons: why there is no program, a sentence with the line of Python, else empty.
     """
 
-    def __init__(self, name: str, captured: list[_Captured]):
-        self.name = name
+    def __init__(self, name: str, captured: list[_Captured], break_reasons: tuple[str, ...] = ()):
+        self.name, self.break_reasons = name, list(break_reasons)
         self.programs = len(captured)
         self.graphs = [c.graph for c in captured]
         self.backward = captured[0].backward.graph if captured and captured[0].backward is not None else None
@@ -41,6 +42,7 @@ class Explanation:
             executable = None if c.program is None else c.program.executable
             describe = getattr(executable, "describe", None)
             lines.append(f"  runs on: {type(executable).__name__}" if describe is None else f"  {describe()}")
+        lines += [f"runs eagerly: {reason}" for reason in self.break_reasons]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -50,17 +52,22 @@ def explain(function: Callable) -> Callable[..., Explanation]:
     """`explain(step)(*args)`: the `Explanation` of `step` for these arguments.
 
     A function that is compiled already is not called if it has a program for the arguments; else it is called, really,
-    until it has one (three times, for a new function).
+    until it has one (three times, for a new function). Of one that cannot be captured the explanation says why.
     """
     step: Any = getattr(function, "forward", function)
     step = step if isinstance(step, CompiledStep) else CompiledStep(function, fullgraph=True)
+
+    name = getattr(step.function, "__qualname__", repr(step.function))
 
     def about(*args: Any, **kwargs: Any) -> Explanation:
         for _ in range(4):
             if step.has_program(args, kwargs) or step.given_up:
                 break
-            step(*args, **kwargs)
-        return Explanation(getattr(step.function, "__qualname__", repr(step.function)), step.captured)
+            try:
+                step(*args, **kwargs)
+            except CaptureError as error:
+                return Explanation(name, step.captured, (str(error),))
+        return Explanation(name, step.captured)
 
     return about
 

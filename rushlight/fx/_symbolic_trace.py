@@ -10,13 +10,17 @@ from types import FunctionType
 from typing import Any
 
 from ..core import own_code
+from ..core.device.devices import device
+from ..core.tensor.dtype import dtype
 from ..core.tensor.tensor import Tensor
+from ..core.warn import warn
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
+from .assertions import _assert
 from .graph import Graph
 from .graph_module import GraphModule
-from .node import map_aggregate
+from .node import has_side_effect, map_aggregate
 from .proxy import Proxy, TracerBase
 
 __all__ = ["Tracer", "symbolic_trace", "wrap"]
@@ -122,7 +126,8 @@ class Tracer(TracerBase):
     def trace(self, root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> Graph:
         """The graph of a module's forward, or of a function.
 
-        concrete_args: values for parameters that are not to become placeholders.
+        concrete_args: values that parameters have in the graph. Calling it with others raises AssertionError; of tensors
+        nothing is checked. Lists and dicts raise NotImplementedError.
         """
         if isinstance(root, Module):
             self.root, function = root, type(root).forward
@@ -147,11 +152,7 @@ class Tracer(TracerBase):
         parameters = list(inspect.signature(function).parameters.values())[1 if is_method else 0 :]
         for p in sorted(parameters, key=lambda p: p.kind in _MANY):
             if p.name in concrete:
-                value: Any = concrete[p.name]
-                default = () if p.default is p.empty else (p.default,)
-                if not isinstance(value, (int, float, bool, str, type(None), tuple)):
-                    raise NotImplementedError(f"concrete_args: a value of type {type(value)} for {p.name}")
-                self.create_proxy("placeholder", p.name, default, {}, type_expr=types.get(p.name))
+                value: Any = self._specialized(p, concrete[p.name])
             elif p.kind in _MANY:
                 stars = "*" if p.kind is p.VAR_POSITIONAL else "**"
                 value = self.create_proxy("placeholder", stars + p.name, (), {})
@@ -164,7 +165,31 @@ class Tracer(TracerBase):
                 args.append(value)
         return args, kwargs
 
+    def _specialized(self, p: inspect.Parameter, value: Any) -> Any:
+        """The value that a parameter has while it is traced, and nodes that raise where a call gives another."""
+        if isinstance(value, (list, dict)):
+            raise NotImplementedError(f"concrete_args: a value of type {type(value)} for {p.name}")
+        given = self.create_proxy("placeholder", f"{p.name}_1", () if p.default is p.empty else (p.default,), {})
+        text = f"{p.name} has been specialized to have value {value} but got another value"
+        if value is None:
+            self.create_proxy("call_function", _assert_is_none, (given, text), {})
+        elif isinstance(value, _COMPARED):
+            _assert(given == value, text)
+        else:
+            warn(
+                f"Was not able to add assertion to guarantee correct input {p.name} to specialized function. It is up to the "
+                "user to make sure that your inputs match the inputs you specialized the function with."
+            )
+        return value
 
+
+@has_side_effect
+def _assert_is_none(value: Any, msg: str) -> None:
+    """Raise AssertionError with the message unless a value is None."""
+    assert value is None, msg
+
+
+_COMPARED = (bool, int, float, complex, str, tuple, dtype, device)
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _STARS = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..core.dispatch.extension_points import tracer_of_programs
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.tensor import Tensor
 
@@ -21,7 +22,7 @@ _UNSAID = (
 
 def _check_with(error_type: type[Exception], cond: Any, message: Callable[[], Any] | None) -> None:
     """Raise `error_type` with the text of `message()` unless `cond`, a bool, is true."""
-    if not isinstance(cond, bool):
+    if not isinstance(cond, bool) and not _is_of_sizes(cond):
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
     if cond:
         return
@@ -32,6 +33,12 @@ def _check_with(error_type: type[Exception], cond: Any, message: Callable[[], An
     if not callable(message):
         raise TypeError("message must be a callable")
     raise error_type(str(message()))
+
+
+def _is_of_sizes(cond: Any) -> bool:
+    """Whether a tracer runs for which sizes are tensors, and a condition was computed from sizes alone."""
+    tracer = None if tracer_of_programs.value is None else tracer_of_programs.value()
+    return isinstance(cond, Tensor) and tracer is not None and not tracer.is_of_data(cond)
 
 
 def _check(cond: Any, message: Callable[[], Any] | None = None) -> None:

@@ -73,14 +73,6 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[C
     return decorate
 
 
-def _assert(condition: Any, message: str) -> None:
-    """`assert condition, message` as a call, so that tracing sees it. Raises AssertionError."""
-    if type(condition) is not Tensor and has_torch_function_unary(condition):
-        return handle_torch_function(_assert, (condition,), condition, message)
-    if not condition:
-        raise AssertionError(message)
-
-
 def _assert_async(input: Tensor, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
     """Raise RuntimeError with the message unless the one element of `input` is other than zero."""
     if not input:

@@ -133,7 +133,7 @@ def test_empty_tensors_are_zero(clones, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"edits": ({"file": "a/run.py", "old": "print", "new": "p"},)}, "occurs 3 times, not once"),
+        ({"edits": ({"file": "a/run.py", "old": "print", "new": "p"},)}, "occurs 3 times, not 1"),
         ({"repository": "o/other"}, "no clone of o/other"),
     ],
 )

@@ -594,6 +594,19 @@ def test_explain():
     assert torch.compile.explain(lambda x: x.sin())(torch.ones(2)).operators == {"sin": 1}
 
 
+def test_explain_says_why_a_function_has_no_program():
+    def branch(a, b):
+        if b.sum() < 0:
+            b = b * -1
+        return a * b
+
+    about = torch.compile.explain(branch)(torch.ones(2), torch.ones(2))
+    assert about.programs == 0 and len(about.break_reasons) == 1
+    assert "bool() of a tensor computed inside the compiled function" in about.break_reasons[0]
+    assert str(about).splitlines()[:1] == [f"{branch.__qualname__}: 0 programs"] and "runs eagerly: " in str(about)
+    assert torch.compile.explain(lambda x: x + 1)(torch.ones(2)).break_reasons == []
+
+
 def test_the_log(monkeypatch, capsys):
     monkeypatch.setenv("RUSHLIGHT_LOG", "graph")
     call(torch.compile(lambda x: x.exp()), 4, torch.ones(2))

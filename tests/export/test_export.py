@@ -117,3 +117,23 @@ def test_sizes_that_are_joined_are_computed_again():
         torch.Size([2]) + [3]
     with pytest.raises(TypeError, match=r"item 1 is 'float'"):
         torch.Size([2]) + (2.0,)
+
+
+def test_checks_of_sizes():
+    class Checked(nn.Module):
+        def __init__(self, of_data=False):
+            super().__init__()
+            self.of_data = of_data
+
+        def forward(self, x):
+            torch._check(x.shape[0] >= 2)
+            torch._check(x.sum() > 0 if self.of_data else x.size(1) == 3, lambda: "three columns")
+            return x * 2
+
+    shapes = {"x": {0: torch.export.Dim("batch", min=2)}}
+    program = torch.export.export(Checked(), (torch.ones(4, 3),), dynamic_shapes=shapes).module()
+    assert program(torch.ones(5, 3)).shape == (5, 3)
+    with pytest.raises(RuntimeError, match="three columns"):
+        torch.export.export(Checked(), (torch.ones(4, 2),))
+    with pytest.raises(TypeError, match="cond must be a bool"):
+        torch.export.export(Checked(of_data=True), (torch.ones(4, 3),))

@@ -271,6 +271,36 @@ for f, kind, words in (
     else:
         raise AssertionError(f)
 """,
+    "concrete arguments": """
+import warnings
+
+def several(x, y, n=3, flag=True, extra=None, kind=None):
+    return x * y + n if flag else x - y
+
+ONES = torch.ones(2)
+module = fx.symbolic_trace(several, concrete_args={"n": 5, "flag": True, "extra": None, "kind": torch.float32})
+assert "    eq = n_1 == 5;  n_1 = None" in module.code and "torch._assert(eq" in module.code, module.code
+assert "torch.fx._symbolic_trace._assert_is_none(extra_1, 'extra has been" in module.code, module.code
+module.graph.eliminate_dead_code()
+module.recompile()
+assert module(ONES, ONES, 5, True, None, torch.float32).tolist() == [6, 6]
+for wrong in ((4, True, None, torch.float32), (5, False, None, torch.float32), (5, True, 1, torch.float32), (5, True, None, torch.int8)):
+    try:
+        module(ONES, ONES, *wrong)
+    except AssertionError as error:
+        assert "has been specialized to have value" in str(error)
+    else:
+        raise AssertionError(wrong)
+
+def signed(x, y):
+    return -y if x.sum() < 0 else y * x
+
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    module = fx.symbolic_trace(signed, concrete_args={"x": ONES * 2})
+assert len(seen) == 1 and "guarantee correct input x to specialized function" in str(seen[0].message)
+assert module(-ONES, ONES).tolist() == [2, 2] and [n.name for n in module.graph.nodes][:2] == ["x_1", "y"]
+""",
     "a graph by hand": """
 graph = fx.Graph()
 a, b = graph.placeholder("a"), graph.placeholder("b", default_value=2)

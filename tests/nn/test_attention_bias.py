@@ -24,3 +24,24 @@ def test_refusals():
     with pytest.raises(AssertionError):
         CausalBias(1, 2, 3)
     assert causal_lower_right(2, 2).variant is CausalVariant.LOWER_RIGHT
+
+
+def test_it_is_shown_as_the_mask():
+    assert repr(causal_upper_left(1, 2)) == "tensor([[ True, False]])" == str(causal_upper_left(1, 2))
+    assert f"{causal_lower_right(2, 2)}" == "tensor([[ True, False],\n        [ True,  True]])"
+
+
+def test_attention_gives_ordinary_tensors_and_other_functions_masks():
+    q, k = torch.rand(1, 1, 2, 4), torch.rand(1, 1, 5, 4)
+    mask = causal_upper_left(2, 5)
+    found = F.scaled_dot_product_attention(q, k, k, mask)
+    assert type(found) is torch.Tensor and found.shape == (1, 1, 2, 4)
+    assert type(mask + 1) is CausalBias is type(mask.to(torch.float32))
+    assert torch.equal(
+        F.scaled_dot_product_attention(q, k, k, attn_mask=mask, scale=0.5),
+        F.scaled_dot_product_attention(q, k, k, mask._materialize(), scale=0.5),
+    )
+    with pytest.raises(ValueError, match="should not be used with causal=True"):
+        F.scaled_dot_product_attention(q, k, k, mask, is_causal=True)
+    compiled = torch.compile(F.scaled_dot_product_attention)
+    assert [type(compiled(q, k, k, mask)) for _ in range(3)] == [torch.Tensor] * 3

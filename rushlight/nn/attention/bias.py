@@ -6,8 +6,10 @@ from enum import IntEnum, auto
 from typing import Any
 
 from rushlight import ops
+from rushlight.core.dispatch.torch_function import activate
 from rushlight.core.tensor import dtype as dtypes
 from rushlight.core.tensor.tensor import Tensor
+from rushlight.nn.functional import scaled_dot_product_attention
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
 
@@ -27,6 +29,7 @@ class CausalBias(Tensor):
 
     def __new__(cls, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> Any:
         assert isinstance(variant, CausalVariant)
+        activate()  # functions ask from now on
         shift = seq_len_kv - seq_len_q if variant is CausalVariant.LOWER_RIGHT else 0
         seen = ops.ones(seq_len_q, seq_len_kv, dtype=dtypes.bool_).tril(diagonal=shift)
         made = seen.as_subclass(cls)
@@ -36,6 +39,31 @@ class CausalBias(Tensor):
     def _materialize(self, device: Any = None) -> Tensor:
         """The mask as an ordinary tensor."""
         return self.as_subclass(Tensor).to(device or self.device)  # type: ignore[attr-defined]
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None) -> Any:
+        """Attention with the ordinary mask. Raises ValueError where it is causal besides."""
+        kwargs = kwargs or {}
+        if func is scaled_dot_product_attention:
+            return cls._dispatch(*args, **kwargs)
+        return super().__torch_function__(func, types, args, kwargs)
+
+    @staticmethod
+    def _dispatch(
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Any,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        **options: Any,
+    ) -> Tensor:
+        if is_causal:
+            raise ValueError("CausalBias should not be used with causal=True")
+        return scaled_dot_product_attention(query, key, value, attn_mask._materialize(), dropout_p, **options)
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return repr(self._materialize())
 
 
 def causal_upper_left(*size: int) -> CausalBias:

@@ -105,6 +105,10 @@ class GraphTracer(TorchDispatchMode):
         self._bind((*_several(result), *kept) if kept else result, node)
         return result
 
+    def chosen_by(self, t: Tensor) -> None:
+        """A tensor's value chooses what runs next (`torch.cond`), which the graph could only repeat. Raises NotImplementedError."""
+        raise NotImplementedError("torch.cond and while_loop inside make_fx are not implemented")
+
     def _known(self, t: Tensor) -> Node | None:
         return self._of_object.get(id(t)) or self._of_memory.get(_memory(t))
 

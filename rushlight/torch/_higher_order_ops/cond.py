@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ...core.tensor.tensor import Tensor
 from ...core.warn import warn
-from ...utils._pytree import tree_leaves
+from ...utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+from .recorders import recorder
 
 __all__ = ["cond"]
 
@@ -15,10 +17,14 @@ __all__ = ["cond"]
 def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Any = ()) -> Any:
     """`true_fn(*operands)` where `pred` is true, else `false_fn(*operands)`; gradients are of the branch that ran.
 
+    `torch.export` and `torch.jit.trace` run both branches and record both; the program chooses each time that it runs.
+
     Args:
         pred: a bool, or a tensor of one element.
         operands: tensors, also inside lists, tuples and dicts.
     Raises:
+        NotImplementedError: inside `make_fx`, whose graphs have no branches.
+        RuntimeError: the branches of a program that is traced give other structures.
         RuntimeError: `pred` is a tensor of several elements, as in `cond(ones(2), abs, neg, (ones(1),))`.
         RuntimeError: an operand is no tensor, as in `cond(True, abs, neg, (1,))` or `cond(True, abs, neg, ones(1))`.
 
@@ -42,4 +48,28 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Any = ()) -
         )
     else:
         raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")
-    return (true_fn if pred else false_fn)(*operands)
+    parts = (true_fn, false_fn)
+    tracer = recorder(pred)
+    if tracer is not None:
+        return _both(tracer, pred, parts, operands)  # type: ignore[arg-type]
+    return parts[not pred](*operands)
+
+
+def _both(tracer: Any, pred: Tensor, parts: tuple[Callable, Callable], operands: Any) -> Any:
+    """Both branches as a part of the program that is being traced; the result of the one that runs."""
+    structures = []
+
+    def leaves(part: Callable) -> list[Tensor]:
+        found, structure = tree_flatten(part(*operands))
+        structures.append(structure)
+        if not all(isinstance(leaf, Tensor) for leaf in found):
+            raise RuntimeError(f"Expect branches to return a pytree of tensors, but got {found}.")
+        if structure != structures[0]:
+            raise RuntimeError(
+                f"Unmatched output spec from torch.cond branches: true branch tree_spec {structures[0]} vs false branch "
+                f"tree_spec {structure}."
+            )
+        return found
+
+    results = tracer.branch(pred, [partial(leaves, part) for part in parts])
+    return tree_unflatten(results, structures[0])

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.tensor.tensor import Tensor
 from ...utils._pytree import tree_flatten, tree_leaves
+from .recorders import recorder
 
 __all__ = ["while_loop"]
 
@@ -16,6 +17,9 @@ def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Any) -> Any
 
     Args:
         carried_inputs: tensors and ints, also inside lists, tuples and dicts; their shapes and types may not change.
+    A traced program repeats the example's number of rounds: `torch.export` raises where it depends on the inputs' elements,
+    `torch.jit.trace` warns.
+
     Raises:
         RuntimeError: the body changes a shape or type, as in `while_loop(all, lambda x: (x[1:],), (ones(2),))`.
 
@@ -50,6 +54,9 @@ def _described(values: Any) -> list[Any]:
 
 def _is_true(value: Any) -> bool:
     if isinstance(value, Tensor) and value.numel() == 1:
+        tracer = recorder(value)
+        if tracer is not None:
+            tracer.branched(value)
         return bool(value)
     if isinstance(value, bool):
         return value

@@ -333,6 +333,6 @@ def mirrored(root: Module, names: Any, methods: dict[int, dict[str, Program]]) -
 
 def export_opnames(m: Any) -> list[str]:
     """The names of the operators that a program calls, with their overloads, sorted."""
-    nodes = [node for graph in m._graphs() for node in graph.nodes if node.schema is not None]
+    nodes = [node for graph in m._graphs() for node in graph.all_nodes() if node.schema is not None]
     names = {(node.kind, "" if node.schema.overload == "default" else f".{node.schema.overload}") for node in nodes}
     return sorted(kind + overload for kind, overload in names)

@@ -1,6 +1,6 @@
 """Programs: values, nodes that compute them, and their types.
 
-What `trace` records is straight-line code; `prim::If` and `prim::Loop`, of scripts, have blocks. Nodes are named as torch's: `aten::add` with the arguments of torch's schema,
+What `trace` records is straight-line code, but for a `prim::If` of `torch.cond`; `prim::If` and `prim::Loop` have blocks. Nodes are named as torch's: `aten::add` with the arguments of torch's schema,
 all of them, and `prim::` nodes for constants, containers, attributes and calls of methods.
 """
 
@@ -176,3 +176,9 @@ def values_of(block: Graph | Block) -> Iterator[Value]:
 def reads_of(node: Node) -> list[Value]:
     """What a node reads, and its blocks give."""
     return [*node.inputs, *(v for block in node.blocks for v in block.outputs)]
+
+
+def list_with(block: Graph | Block, node: Node) -> list[Node]:
+    """The list, of a block or one inside, that has a node. Raises StopIteration where none has."""
+    lists = [block.nodes, *(inner.nodes for n in nodes_of(block) for inner in n.blocks)]
+    return next(nodes for nodes in lists if any(n is node for n in nodes))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from .class_names import is_script
-from .graph import Graph, Node, Value
+from .graph import Block, Graph, Node, Value
 
 __all__ = ["inlined"]
 
@@ -18,14 +18,24 @@ def inlined(graph: Graph, module: Any) -> Graph:
     return result
 
 
-def _copy(graph: Graph, arguments: list[Value], module: Any, into: Graph) -> Value:
+def _copy(graph: Graph, arguments: list[Value], module: Any, into: Graph | Block) -> Value:
     """Add the nodes of `graph` for these arguments; its result."""
     at = dict(zip(graph.inputs, arguments, strict=True))
-    modules: dict[Value, Any] = {graph.inputs[0]: module}
-    tuples: dict[Value, list[Value]] = {}
-    for node in graph.nodes:
-        if node.blocks:
-            raise NotImplementedError("torch.jit: inlined_graph of a program with branches or loops")
+    _copy_nodes(graph, into, _Known(at, {graph.inputs[0]: module}, {}))
+    return at[graph.outputs[0]]
+
+
+class _Known(NamedTuple):
+    """at: the copies of values; modules: what values are modules; tuples: of what results the parts are known."""
+
+    at: dict[Value, Value]
+    modules: dict[Value, Any]
+    tuples: dict[Value, list[Value]]
+
+
+def _copy_nodes(block: Graph | Block, into: Graph | Block, known: _Known) -> None:
+    at, modules, tuples = known
+    for node in block.nodes:
         if node.kind == "prim::CallMethod" and not is_script(modules[node.inputs[0]]):
             callee = modules[node.inputs[0]]
             method = callee._methods[node.attributes["name"]].graph
@@ -42,15 +52,16 @@ def _copy(graph: Graph, arguments: list[Value], module: Any, into: Graph) -> Val
             if hasattr(found, "_methods"):
                 modules[node.outputs[0]] = found
         at |= {v: Value(v.type, v.hint) for v in node.outputs}
-        into.nodes.append(
-            Node(
-                node.kind,
-                [at[v] for v in node.inputs],
-                [at[v] for v in node.outputs],
-                node.attributes,
-                node.schema,
-                node.place,
-                node.scope,
-            )
-        )
-    return at[graph.outputs[0]]
+        inputs, outputs = [at[v] for v in node.inputs], [at[v] for v in node.outputs]
+        copy = Node(node.kind, inputs, outputs, node.attributes, node.schema, node.place, node.scope)
+        into.nodes.append(copy)
+        copy.blocks = [_copied_block(inner, known) for inner in node.blocks]
+
+
+def _copied_block(block: Block, known: _Known) -> Block:
+    copy = Block()
+    copy.inputs = [Value(v.type, v.hint) for v in block.inputs]
+    known.at.update(zip(block.inputs, copy.inputs, strict=True))
+    _copy_nodes(block, copy, known)
+    copy.outputs = [known.at[v] for v in block.outputs]
+    return copy

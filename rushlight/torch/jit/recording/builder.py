@@ -6,7 +6,7 @@ result.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from weakref import ref
 
@@ -26,11 +26,13 @@ from ..ir.graph import (
     NUMBER,
     STRING,
     TENSOR,
+    Block,
     Graph,
     Node,
     Type,
     Value,
     list_of,
+    list_with,
 )
 from ..ir.literals import code_of, exact_number_tensor
 from ..ir.packed import class_of_packed
@@ -50,13 +52,15 @@ class Frame:
     """One call of a module, or the traced function.
 
     imports: values of outer graphs and the arguments that they are here; exports: the other way; call: the node of
-    the outer graph; head: the nodes that read attributes, which come first.
+    the outer graph; head: the nodes that read attributes, which come first; nodes: where the next node goes, the graph's or
+    those of a block inside.
     """
 
     def __init__(self, module: Module | None, parent: Frame | None, call: Node | None, name: str, kind: Type | None):
         self.module, self.parent, self.call = module, parent, call
         self.scope = name if parent is None or not parent.scope else f"{parent.scope}/{name}"
         self.graph = Graph()
+        self.nodes = self.graph.nodes
         self.head: list[Node] = []
         self.imports: dict[Value, Value] = {}
         self.exports: dict[Value, Value] = {}
@@ -129,7 +133,7 @@ class Builder:
             around = frame.scope.rpartition("/")[2] or "__module"  # each part is a whole path, from the root
             self.frame = Frame(module, frame, call, f"{around}.{path}", self._class(module))
             frame.children.append(self.frame)
-            frame.graph.nodes.append(call)
+            frame.nodes.append(call)
 
     def leave(self) -> None:
         """The call has ended."""
@@ -153,10 +157,10 @@ class Builder:
             head, attributes = self._attribute(self.frame, self.frame.modules[id(callee)]), {"name": name}
         else:
             head, attributes = Value(Type("Function", detail=name), "", self.frame), {}
-            self.frame.graph.nodes.append(Node("prim::Constant", [], [head], {"name": name, "function": callee}))
+            self.frame.nodes.append(Node("prim::Constant", [], [head], {"name": name, "function": callee}))
         kind = "prim::CallMethod" if is_method else "prim::CallFunction"
         self.calls.append(Node(kind, [head, *inputs], [], attributes, scope=self.frame.scope))
-        self.frame.graph.nodes.append(self.calls[-1])
+        self.frame.nodes.append(self.calls[-1])
 
     def end_call(self, graph: Graph, result: Any) -> None:
         """The call gave this."""
@@ -170,7 +174,7 @@ class Builder:
         values = [Value(type_of_tensor(t), "", self.frame) for t in parts]
         if isinstance(result, tuple):
             node.outputs = [Value(graph.outputs[0].type, "", self.frame)]
-            self.frame.graph.nodes.append(Node("prim::TupleUnpack", node.outputs, values))
+            self.frame.nodes.append(Node("prim::TupleUnpack", node.outputs, values))
         else:
             node.outputs = values
         for t, value in zip(parts, values, strict=True):
@@ -286,7 +290,7 @@ class Builder:
         node.scope = node.scope or self.frame.scope
         if node.kind not in _WITHOUT_LINE and not (node.is_constant and node.value is None):
             node.place = node.place or caller_place()
-        self.frame.graph.nodes.append(node)
+        self.frame.nodes.append(node)
 
     def constant(self, value: Any, type: Type) -> Value:
         """A number, a text, a type or None."""
@@ -323,7 +327,7 @@ class Builder:
 
     def _wrapped_number(self, value: Any) -> Value:
         result = self.value(self.made(exact_number_tensor(value)))
-        self.frame.graph.nodes[-1].attributes["is_number"] = True
+        self.frame.nodes[-1].attributes["is_number"] = True
         return result
 
     def node(self, call: Call, *types: Type) -> Value:
@@ -352,6 +356,33 @@ class Builder:
             self.add(node)
         for t, value in zip(result, results, strict=True):
             self.assign(t, value)
+
+    def branch(self, condition: Tensor, parts: Sequence[Callable[[], list[Tensor]]], taken: int) -> list[Tensor]:
+        """Add a `prim::If` of two parts, which are run for their nodes; the results of the part `taken`."""
+        node = Node("prim::If", [self.node(Call(named("Bool", "Tensor"), [condition]), BOOL)], [])
+        self.add(node)
+        before = dict(self.values)
+        results = [self._in_block(node, part) for part in parts]
+        for chosen, other in zip(results[taken], results[1 - taken], strict=True):
+            alike = chosen.shape == other.shape and chosen.dtype == other.dtype
+            node.outputs.append(Value(type_of_tensor(chosen) if alike else TENSOR, "", self.frame))
+        own = [t.view_as(t) if id(t) in before or self._owner(t) else t for t in results[taken]]
+        for t, value in zip(own, node.outputs, strict=True):
+            self.assign(t, value)
+        return own
+
+    def _in_block(self, node: Node, part: Callable[[], list[Tensor]]) -> list[Tensor]:
+        """What a part gives, whose nodes go to a block of `node`."""
+        frame, block, before = self.frame, Block(), dict(self.values)
+        node.blocks.append(block)
+        outer, frame.nodes = frame.nodes, block.nodes
+        try:
+            results = part()
+            block.outputs = [self.value(t, named=False) for t in results]
+        finally:
+            frame.nodes = outer
+            self.values |= before  # what a block wrote to is outside what it was: the same memory
+        return results
 
     def record_function(self, function: Any, args: tuple, result: Any) -> None:
         """Add the node of a call of an `autograd.Function`."""
@@ -389,8 +420,8 @@ class Builder:
         if node is not None:
             node.inputs[4] = Value(BOOL, "", node.outputs[0].owner)
             owner: Frame = node.outputs[0].owner
-            at = owner.graph.nodes.index(node)
-            owner.graph.nodes.insert(at, Node("prim::Constant", [], [node.inputs[4]], {"value": True}))
+            nodes = list_with(owner.graph, node)
+            nodes.insert(nodes.index(node), Node("prim::Constant", [], [node.inputs[4]], {"value": True}))
 
     # ------------------------------------------------------------------------------------------ arguments
 
@@ -440,7 +471,7 @@ class Builder:
         schema = named(name, "" if kind == "Scalar" else "Tensor")
         source = self.value(t)
         node = Node(f"aten::{name}", [source], [result], schema=schema, place=caller_place(), scope=self.frame.scope)
-        nodes = self.frame.graph.nodes
+        nodes = self.frame.nodes
         made = next((i for i in reversed(range(len(nodes))) if source in nodes[i].outputs), len(nodes) - 1)
         nodes.insert(made + 1, node)  # where torch has it: right after the number
         return result

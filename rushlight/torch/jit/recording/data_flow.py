@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..ir.graph import Node, Value
+from ..ir.graph import Node, Value, reads_of
 
 if TYPE_CHECKING:
     from .builder import Frame
@@ -22,7 +22,7 @@ def is_of_data(value: Value, root: Frame) -> bool:
     while frames:
         frame = frames.pop()
         frames += frame.children
-        made_by |= {output: node for node in frame.graph.nodes for output in node.outputs}
+        made_by |= {output: node for node in frame.graph.all_nodes() for output in node.outputs}
         same |= {inner: outer for outer, inner in frame.imports.items() if outer is not inner}
         same |= {outer: inner for inner, outer in frame.exports.items()}
     inputs = set(root.graph.inputs) - set(root.attributes.values())
@@ -37,5 +37,5 @@ def is_of_data(value: Value, root: Frame) -> bool:
         if value in same:
             todo.append(same[value])
         elif value in made_by and made_by[value].kind not in _SIZES:
-            todo += made_by[value].inputs
+            todo += reads_of(made_by[value])
     return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ir.graph import NONE, TENSOR, Graph, Node, Type, Value
+from ..ir.graph import NONE, TENSOR, Block, Graph, Node, Type, Value, list_with, reads_of
 from ..ir.names import Names
 from .builder import Builder, Frame
 
@@ -37,7 +37,7 @@ def _name(frame: Frame, names: Names) -> None:
     for value in frame.graph.inputs[: None if frame.call is None else 1]:
         if value.hint:
             names.take(value, value.hint)
-    for node in frame.graph.nodes:
+    for node in frame.graph.all_nodes():
         child = called.get(id(node))
         if child is not None:
             _name(child, names)
@@ -48,7 +48,7 @@ def _name(frame: Frame, names: Names) -> None:
 
 def _is_called(frame: Frame) -> bool:
     while frame.parent is not None:
-        if frame.call not in frame.parent.graph.nodes:
+        if all(node is not frame.call for node in frame.parent.graph.all_nodes()):
             return False
         frame = frame.parent
     return True
@@ -56,21 +56,28 @@ def _is_called(frame: Frame) -> bool:
 
 def _prune(frame: Frame) -> bool:
     """Leave out nodes whose results are not read and that change nothing. Whether there were any."""
-    graph = frame.graph
     called = {id(child.call): child for child in frame.children}
-    used = set(graph.outputs) | set(frame.exports)
+    used = set(frame.graph.outputs) | set(frame.exports)
+    changed = _prune_nodes(frame.graph, used, called)
+    return _drop_arguments(frame, used) or changed
+
+
+def _prune_nodes(block: Graph | Block, used: set[Value], called: dict[int, Frame]) -> bool:
+    """`_prune` for the nodes of a block. used: the values that are read after it, to which those that it reads are added."""
     kept: list[Node] = []
     changed = False
-    for node in reversed(graph.nodes):
+    for node in reversed(block.nodes):
         child = called.get(id(node))
         if child is not None:
             changed |= _drop_results(child, used)
-        if node.writes or child is not None and _writes(child) or any(v in used for v in node.outputs):
-            used.update(node.inputs)
+        if _node_writes(node, called) or any(v in used for v in node.outputs):
+            used.update(reads_of(node))
+            for inner in node.blocks:
+                changed |= _prune_nodes(inner, used, called)
             kept.append(node)
-    changed |= len(kept) < len(graph.nodes)
-    graph.nodes = kept[::-1]
-    return _drop_arguments(frame, used) or changed
+    changed |= len(kept) < len(block.nodes)
+    block.nodes[:] = kept[::-1]
+    return changed
 
 
 def _drop_results(child: Frame, used: set[Value]) -> bool:
@@ -93,7 +100,13 @@ def _drop_arguments(frame: Frame, used: set[Value]) -> bool:
 
 def _writes(frame: Frame) -> bool:
     called = {id(child.call): child for child in frame.children}
-    return any(node.writes or (id(node) in called and _writes(called[id(node)])) for node in frame.graph.nodes)
+    return any(_node_writes(node, called) for node in frame.graph.nodes)
+
+
+def _node_writes(node: Node, called: dict[int, Frame]) -> bool:
+    if node.writes or (id(node) in called and _writes(called[id(node)])):
+        return True
+    return any(_node_writes(n, called) for block in node.blocks for n in block.nodes)
 
 
 def _return_one(frame: Frame) -> None:
@@ -115,6 +128,6 @@ def _return_one(frame: Frame) -> None:
         frame.graph.nodes.append(Node("prim::TupleConstruct", inner, [both]))
         frame.graph.outputs = [both]
         whole = Value(kind, "", frame.parent)
-        at = frame.parent.graph.nodes.index(frame.call)
-        frame.parent.graph.nodes.insert(at + 1, Node("prim::TupleUnpack", [whole], outer))
+        nodes = list_with(frame.parent.graph, frame.call)
+        nodes.insert(nodes.index(frame.call) + 1, Node("prim::TupleUnpack", [whole], outer))
         frame.call.outputs = [whole]

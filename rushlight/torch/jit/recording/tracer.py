@@ -9,7 +9,7 @@ tensors while a trace runs, as in torch: what is computed from them is computed 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -296,6 +296,16 @@ class Tracer:
             self.build.record_function(function, args, result)
         return (result,)
 
+    def branch(self, condition: Tensor, parts: Sequence[Callable[[], list[Tensor]]]) -> list[Tensor]:
+        """A tensor's value chooses between two parts (`torch.cond`): both are recorded, as the blocks of a `prim::If`."""
+        with self.off():
+            taken = 0 if condition else 1
+            return self.build.branch(condition, [lambda part=part: self._recorded(part) for part in parts], taken)
+
+    def _recorded(self, part: Callable[[], Any]) -> Any:
+        with self.on():
+            return part()
+
     def calls_program(self, program: Any, args: tuple, kwargs: dict[str, Any], run: Callable, name: str) -> Any:
         """A script or program that is a function is called: its graph stays what it is."""
         return self._called(program.graph, program.arguments(args, kwargs), lambda: run(*args, **kwargs), name, program)
@@ -320,11 +330,15 @@ class Tracer:
         """Whether the tracer records what this thread does now."""
         return self.listening and threading.get_ident() == self.thread
 
+    def is_of_data(self, seen: Any) -> bool:
+        """Whether tensors were computed from the elements of the inputs, not from their sizes alone."""
+        with self.off():
+            return any(self.build.is_of_data(t) for t in tree_leaves(seen) if isinstance(t, Tensor))
+
     def warn(self, text: str, seen: Any = None) -> None:
         """Give a TracerWarning at the user's line. seen: what Python read."""
         warning = TracerWarning(text)
-        with self.off():
-            warning.of_data = any(self.build.is_of_data(t) for t in tree_leaves(seen) if isinstance(t, Tensor))
+        warning.of_data = self.is_of_data(seen)
         warn_user(warning, TracerWarning)
 
 
