@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import gc
 import sys
-import sysconfig
 import weakref
 from collections.abc import Iterator
 from itertools import chain, compress, repeat, starmap
@@ -25,7 +24,7 @@ from .tensor.tensor import Tensor
 
 __all__ = ["instances", "tensors_and_modules"]
 
-_HAS_GIL = not sysconfig.get_config_var("Py_GIL_DISABLED")
+_HAS_GIL = "free-threading build" not in sys.version
 # From 3.14 on, each collection moves what it leaves among the old. A free-threaded build has no generations: each of them
 # is all that the collector knows, so two would name every object twice.
 _YOUNG = (0,) if sys.version_info >= (3, 14) or not _HAS_GIL else (0, 1)

@@ -8,11 +8,60 @@ from typing import Any
 
 from ....core.device.devices import device
 from ....core.tensor.tensor import Tensor
-from .graph import Graph, Node, Value
+from .graph import Graph, Node, Type, Value
 from .literals import NAMES_OF_TYPES
 from .names import Names
 
 __all__ = ["GraphView"]
+
+
+_KINDS = {
+    "int": "IntType", "float": "FloatType", "bool": "BoolType", "str": "StringType", "Scalar": "NumberType",
+    "Device": "DeviceObjType", "NoneType": "NoneType", "complex": "ComplexType",
+}  # fmt: skip
+
+
+class TypeView:
+    """A type of a graph that is looked at. Of tensors that the trace has not seen sizes and the like are None."""
+
+    def __init__(self, type: Type):
+        self._type = type
+
+    def kind(self) -> str:
+        """As "TensorType"."""
+        return _KINDS.get(self._type.kind, f"{self._type.kind}Type")
+
+    def annotation_str(self) -> str:
+        """As TorchScript's source writes it."""
+        return self._type.annotation()
+
+    __str__ = str = annotation_str
+
+    def __repr__(self) -> str:
+        return str(self._type)
+
+    def _fact(self, name: str) -> Any:
+        return getattr(self._type.detail, name, None)
+
+    def sizes(self) -> list[int] | None:
+        """The shape."""
+        return None if (found := self._fact("sizes")) is None else list(found)
+
+    def strides(self) -> list[int] | None:
+        """The strides in elements."""
+        return None if (found := self._fact("strides")) is None else list(found)
+
+    def dim(self) -> int | None:
+        """How many dimensions the tensor has."""
+        return None if (found := self._fact("sizes")) is None else len(found)
+
+    def scalarType(self) -> str | None:
+        """As "Float"."""
+        return self._fact("scalar_type")
+
+    def requires_grad(self) -> bool:
+        """Whether the tensor requires grad."""
+        return bool(self._fact("requires_grad"))
 
 
 class NodeView:
@@ -53,13 +102,28 @@ class ValueView:
         """Its name without the percent sign."""
         return self._graph._names[self._value]
 
-    def type(self) -> Any:
+    def type(self) -> TypeView:
         """Its type; `str` gives torch's text."""
-        return self._value.type
+        return TypeView(self._value.type)
 
-    def node(self) -> NodeView | None:
-        """What computes it, None for an input."""
-        return next((n for n in self._graph._all_nodes() if self._value in n._node.outputs), None)
+    def isCompleteTensor(self) -> bool:
+        """Whether it is a tensor that the trace has seen."""
+        return self.type().sizes() is not None
+
+    def requires_grad(self) -> bool:
+        """Whether it is a tensor that requires grad."""
+        return self.type().requires_grad()
+
+    def toIValue(self) -> Any:
+        """A constant's value, None for what is computed."""
+        node = self.node()._node
+        if not node.is_constant:
+            return None
+        return node.value.item() if node.attributes.get("is_number") else node.value
+
+    def node(self) -> NodeView:
+        """What computes it; for an input the node "prim::Param"."""
+        return self._graph._makers.get(self._value, self._graph._inputs)
 
     def __repr__(self) -> str:
         return f"{self.debugName()} defined in ({self.node()})"
@@ -74,6 +138,8 @@ class GraphView:
         for i, value in enumerate(graph.all_values()):
             names.take(value, graph.names.of.get(value) or value.hint or str(i))
         self._names = names.of
+        self._makers = {value: node for node in self._all_nodes() for value in node._node.outputs}
+        self._inputs = NodeView(self, Node("prim::Param", [], graph.inputs))
 
     def inputs(self) -> Iterator[ValueView]:
         """The arguments, a module's first."""

@@ -131,6 +131,14 @@ class Tracer:
             state.listener, self.listening = before, was
             state.refresh()
 
+    def push_scope(self, name: str) -> None:
+        """Let the nodes that follow be in a scope of this name: for hooks of modules."""
+        self.build.scopes.append(name)
+
+    def pop_scope(self) -> None:
+        """End the scope that was pushed last."""
+        self.build.scopes.pop()
+
     # ------------------------------------------------------------------------------------------ public functions
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
