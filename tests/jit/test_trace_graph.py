@@ -66,6 +66,19 @@ def test_containers_are_their_tensors():
     assert out.node().kind() == "aten::add"
 
 
+def test_constants_are_attributes():
+    def run(a):
+        return (a.sum(0) * 2.5).to(torch.float64)
+
+    graph, _ = torch.jit._get_trace_graph(run, torch.ones(2, 2))
+    constants = graph.findAllNodes("prim::Constant")
+    found = [(n.kindOf(name), getattr(n, n.kindOf(name))(name)) for n in constants for name in n.attributeNames()]
+    assert ("i", 0) in found and 2.5 in [v.item() for way, v in found if way == "t" and v.numel() == 1]
+    assert any(not n.hasAttribute("value") for n in constants)  # None
+    (out,) = graph.outputs()
+    assert {out: 1}[next(iter(graph.outputs()))] == 1 and out.node() == list(graph.nodes())[-1]
+
+
 def test_what_is_refused():
     with pytest.raises(NotImplementedError, match="_force_outplace"):
         torch.jit._get_trace_graph(NETWORK, torch.ones(1, 3, 8, 8), _force_outplace=True)

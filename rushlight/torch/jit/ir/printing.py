@@ -19,6 +19,7 @@ _KINDS = {
     "int": "IntType", "float": "FloatType", "bool": "BoolType", "str": "StringType", "Scalar": "NumberType",
     "Device": "DeviceObjType", "NoneType": "NoneType", "complex": "ComplexType",
 }  # fmt: skip
+_WAYS = {"t": Tensor, "i": int, "f": float, "c": complex}
 
 
 class TypeView:
@@ -35,10 +36,7 @@ class TypeView:
         """As TorchScript's source writes it."""
         return self._type.annotation()
 
-    __str__ = str = annotation_str
-
-    def __repr__(self) -> str:
-        return str(self._type)
+    __str__ = __repr__ = str = annotation_str
 
     def _fact(self, name: str) -> Any:
         return getattr(self._type.detail, name, None)
@@ -77,6 +75,45 @@ class NodeView:
     def scopeName(self) -> str:
         """The path of the modules that were called."""
         return self._node.scope
+
+    def attributeNames(self) -> list[str]:
+        """The names of its attributes: "value" of a constant that is not None."""
+        return [name for name, value in self._node.attributes.items() if name != "is_number" and value is not None]
+
+    def hasAttribute(self, name: str) -> bool:
+        """Whether it has an attribute of this name."""
+        return name in self.attributeNames()
+
+    def kindOf(self, name: str) -> str:
+        """The method that gives an attribute: "t" for tensors, "i" for ints and bools, "f", "c", "s"."""
+        value = self._node.attributes[name]
+        return next((way for way, kinds in _WAYS.items() if isinstance(value, kinds)), "s")
+
+    def t(self, name: str) -> Tensor:
+        """An attribute that is a tensor."""
+        return self._node.attributes[name]
+
+    def i(self, name: str) -> int:
+        """An attribute that is an int or a bool."""
+        return int(self._node.attributes[name])
+
+    def f(self, name: str) -> float:
+        """An attribute that is a float."""
+        return self._node.attributes[name]
+
+    def c(self, name: str) -> complex:
+        """An attribute that is a complex number."""
+        return self._node.attributes[name]
+
+    def s(self, name: str) -> str:
+        """An attribute that is a text or a device."""
+        return str(self._node.attributes[name])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NodeView) and self._node is other._node
+
+    def __hash__(self) -> int:
+        return id(self._node)
 
     def inputs(self) -> Iterator[ValueView]:
         """What it reads."""
@@ -124,6 +161,12 @@ class ValueView:
     def node(self) -> NodeView:
         """What computes it; for an input the node "prim::Param"."""
         return self._graph._makers.get(self._value, self._graph._inputs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ValueView) and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
 
     def __repr__(self) -> str:
         return f"{self.debugName()} defined in ({self.node()})"

@@ -45,27 +45,28 @@ def name_in_python(t: Tensor) -> str:
 
 
 class TensorFacts(NamedTuple):
-    """What a trace has seen of a tensor. scalar_type: as "Float"; strides: in elements."""
+    """What a trace has seen of a tensor. scalar_type: as "Float"; strides: in elements. None is not noted."""
 
     scalar_type: str
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
-    requires_grad: bool
     device: str
+    sizes: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = None
+    requires_grad: bool | None = None
 
     def __str__(self) -> str:
         """As `.graph` shows it."""
-        parts = list(map(str, self.sizes))
-        if self.sizes:
+        parts = list(map(str, self.sizes or ()))
+        if self.sizes and self.strides:
             parts.append(f"strides=[{', '.join(map(str, self.strides))}]")
-        parts += [f"requires_grad={int(self.requires_grad)}", f"device={self.device}"]
-        return f"{self.scalar_type}({', '.join(parts)})"
+        if self.requires_grad is not None:
+            parts.append(f"requires_grad={int(self.requires_grad)}")
+        return f"{self.scalar_type}({', '.join([*parts, f'device={self.device}'])})"
 
 
 def type_of_tensor(t: Tensor) -> Type:
     """Its type with shape, strides, and whether it requires grad."""
     sizes, strides = tuple(map(int, t.shape)), tuple(map(int, t.stride()))
-    return Type("Tensor", detail=TensorFacts(NAMES_OF_TYPES[t.dtype], sizes, strides, t.requires_grad, str(t.device)))
+    return Type("Tensor", detail=TensorFacts(NAMES_OF_TYPES[t.dtype], str(t.device), sizes, strides, t.requires_grad))
 
 
 def warn_user(text: str | Warning, category: type[Warning]) -> None:
