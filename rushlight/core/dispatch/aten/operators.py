@@ -58,10 +58,6 @@ class OpOverload:
         return f"<OpOverload(op='aten.{self.overloadpacket.__name__}', overload='{self._overloadname}')>"
 
     @property
-    def _overloadpacket(self) -> OpOverloadPacket:
-        return self.overloadpacket
-
-    @property
     def _opname(self) -> str:
         return self.overloadpacket.__name__
 
