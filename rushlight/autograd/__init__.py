@@ -9,6 +9,7 @@ from ..core.tensor.storage import tick
 from . import anomaly, checkpoint, forward_ad, function, functional, graph
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .backward import backward, grad
+from .checkpoint import _is_checkpoint_valid as _is_checkpoint_valid
 from .function import Function
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .saved_values import SavedTensor

@@ -140,6 +140,11 @@ def _random_state(earlier: Any):
 # ---------------------------------------------------------------------------------------------- the reentrant form
 
 
+def _is_checkpoint_valid() -> bool:
+    """Whether a reentrant checkpoint may run backward now: not amid `autograd.grad` or `backward(inputs=...)`."""
+    return running.task is None or running.task.wanted is None
+
+
 class CheckpointFunction(Function):
     """The part as one operator whose backward runs the part again."""
 
@@ -157,7 +162,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx, *grads):
-        if running.task is not None and running.task.wanted is not None:
+        if not _is_checkpoint_valid():
             raise RuntimeError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
                 "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "

@@ -64,6 +64,15 @@ def test_endings_are_pythons(program, name):
     assert found.returncode == expected.returncode
 
 
+def test_an_interactive_python(program):
+    command = [sys.executable, "-m", "rushlight", "run", "-m", "code"]
+    typed = "import torch\nif True:\n    print(torch.ones(2).tolist())\n\n"
+    done = subprocess.run(
+        command, cwd=program.folder, env=program.environment, input=typed, capture_output=True, text=True
+    )
+    assert "[1.0, 1.0]" in done.stdout and "Error" not in done.stderr
+
+
 def test_traceback_of_a_module(program):
     program.write("mod.py", "1 / 0")
     found = program.run("-m", "mod")

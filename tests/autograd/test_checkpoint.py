@@ -153,3 +153,23 @@ def test_both_runs_move_running_statistics_also_where_the_second_one_ends(reentr
     assert norm.num_batches_tracked == 2
     assert rl.allclose(norm.running_mean, 0.19 * rl.tensor([2.0, 6.0]))
     assert rl.allclose(norm.running_var, 0.81 + 0.19 * rl.tensor([2.0, 8.0]))
+
+
+def test_whether_a_reentrant_checkpoint_may_run():
+    seen = []
+
+    class Tell(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(rl.autograd._is_checkpoint_valid())
+            return g * 2
+
+    x = rl.ones(3, requires_grad=True)
+    Tell.apply(x).sum().backward()
+    rl.autograd.grad(Tell.apply(x).sum(), x)
+    Tell.apply(x).sum().backward(inputs=[x])
+    assert seen == [True, False, False] and rl.autograd._is_checkpoint_valid()  # torch's

@@ -30,10 +30,6 @@ def test_children_of_a_process_whose_threads_train_end_as_alone(monkeypatch):
     assert not threads_stress.compare(2, 8, 20, forks=4)
 
 
-@pytest.mark.skipif(
-    not getattr(sys, "_is_gil_enabled", lambda: True)(),
-    reason="without the interpreter's lock threads run while the list exists: `tuple(generator)` fails in them on 3.13t",
-)
 def test_looking_at_all_objects_disturbs_no_thread():
     """`gc.get_objects` shows tuples that are being made; whoever holds one makes that fail."""
     errors, stop = [], threading.Event()

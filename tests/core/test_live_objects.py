@@ -1,5 +1,8 @@
 import gc
+import subprocess
+import sys
 import sysconfig
+import threading
 import weakref
 
 import pytest
@@ -8,13 +11,15 @@ import rushlight as torch
 from rushlight.core import live_objects
 from rushlight.core.live_objects import tensors_and_modules
 
+FREE_THREADED = sysconfig.get_config_var("Py_GIL_DISABLED") == 1
+
 
 @pytest.fixture
 def looks(monkeypatch):
     """Whether each look was at the young generations only."""
     made, plain = [], live_objects.instances
     monkeypatch.setattr(
-        live_objects, "instances", lambda *kinds, young=False: made.append(young) or plain(*kinds, young=young)
+        live_objects, "instances", lambda *kinds, **options: made.append("young" in options) or plain(*kinds, **options)
     )
     return made
 
@@ -69,7 +74,7 @@ def test_all_are_found_whatever_the_collector_did(between):
 
 
 @pytest.mark.usefixtures("no_automatic_collection")
-@pytest.mark.skipif(sysconfig.get_config_var("Py_GIL_DISABLED") == 1, reason="the collector has no generations")
+@pytest.mark.skipif(FREE_THREADED, reason="the collector has no generations")
 def test_only_the_young_are_read_while_they_stay_young(looks):
     tensors_and_modules()
     del looks[:]
@@ -80,6 +85,45 @@ def test_only_the_young_are_read_while_they_stay_young(looks):
     assert looks == [True, True, False]  # the marker was not among the young
 
 
+def test_nothing_is_frozen_where_the_program_froze_nothing():
+    """Python 3.12 begins with frozen objects of its own."""
+    program = """
+import gc
+import rushlight as torch
+before = gc.get_freeze_count()
+step = torch.compile(lambda x: x * 2 + 1)
+for _ in range(5):
+    step(torch.ones(3))
+assert step.captured and gc.get_freeze_count() <= before, (before, gc.get_freeze_count())
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.skipif(FREE_THREADED, reason="what is frozen is set free there")
+@pytest.mark.usefixtures("no_automatic_collection")
+def test_what_other_threads_make_is_found_amid_freezing():
+    made, stop = [], threading.Event()
+
+    def work():
+        while not stop.is_set():
+            made.append(torch.ones(1))
+
+    worker, before = threading.Thread(target=work), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    worker.start()
+    try:
+        for _ in range(30):
+            gc.freeze()
+            tensors_and_modules()
+    finally:
+        sys.setswitchinterval(before)
+        stop.set()
+        worker.join()
+    found = set(map(id, tensors_and_modules()))
+    assert all(id(t) in found for t in made)
+
+
+@pytest.mark.skipif(FREE_THREADED, reason="what is frozen is set free there")
 @pytest.mark.usefixtures("no_automatic_collection")
 def test_what_is_frozen_is_looked_at_once(looks):
     frozen = torch.ones(3)

@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from rushlight.core.tensor import printing
 from rushlight.core.tensor.dtype import float32, float64, set_default_dtype
 from rushlight.core.tensor.printing import get_printoptions, printoptions, set_printoptions, tensor_repr
 from rushlight.core.tensor.tensor import Tensor, alias, wrap
@@ -93,3 +94,13 @@ def test_a_profile_is_refined_by_the_other_arguments():
         set_printoptions(sci_mode=True)
         set_printoptions(precision=4)
         assert get_printoptions()["sci_mode"] is None
+
+
+def test_classes_print_by_the_parts_of_a_tensors_text():
+    """As PyTorch Geometric's `Index` does."""
+    text = "Index(" + printing._tensor_str(wrap(np.array([[0, 1], [10, 2]])), 6)
+    assert text == "Index([[ 0,  1],\n       [10,  2]]"
+    assert printing._add_suffixes(text, ["dim_size=3"], 6) == f"{text}, dim_size=3)"
+    assert (
+        printing._add_suffixes(text, ["dim_size=3", "a=1"], 6, force_newline=True) == f"{text},\n      dim_size=3, a=1)"
+    )

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from codeop import compile_command
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,22 @@ def outputs(page, folder):
 def test_python_blocks(page, tmp_path):
     for (line, _, says), prints in zip(examples(page), outputs(page, tmp_path), strict=True):
         assert says is None or prints == says, f"{page.name}, block at line {line}"
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.parent in (ROOT, ROOT / "docs/lessons")], ids=lambda p: p.name)
+def test_blocks_can_be_pasted(page):
+    """Line by line into an interactive Python: before 3.13 a blank line has to end each indented block."""
+    for first, source, _ in examples(page):
+        pending: list[str] = []
+        for line, text in enumerate([*source.splitlines(), ""], first + 1):
+            pending.append(text)
+            try:
+                is_whole = compile_command("\n".join(pending)) is not None
+            except SyntaxError as error:
+                pytest.fail(f"{page.name}, line {line}: {error.msg}")
+            if is_whole:
+                pending.clear()
+        assert not pending, f"{page.name}, block at line {first}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

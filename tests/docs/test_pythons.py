@@ -81,5 +81,5 @@ def test_the_pythons_of_path_and_the_oldest_numpy(tmp_path, monkeypatch):
 
 
 def test_the_part_is_there():
-    for path in pythons.PART:
+    for path in (word.removeprefix("--ignore=") for word in pythons.PART):
         assert path in ("-n", "1") or (pythons.ROOT / path).exists(), path

@@ -127,7 +127,7 @@ def tensor_repr(
     elif requires_grad:
         suffixes.append("requires_grad=True")
     text = _contents(array, indent) if contents is None else contents
-    return _with_suffixes(head + text, suffixes, indent)
+    return _add_suffixes(head + text, suffixes, indent)
 
 
 def _size_and_dtype(array, dtype_name, default_dtype, hidden):
@@ -146,17 +146,23 @@ def _size_and_dtype(array, dtype_name, default_dtype, hidden):
         yield f"dtype=torch.{dtype_name}"
 
 
-def _with_suffixes(text, suffixes, indent):
-    parts = [text]
-    length = len(text) - text.rfind("\n") + 1  # torch counts two characters too many here, and so do its line breaks
+def _add_suffixes(tensor_str, suffixes, indent, force_newline=False):
+    """The text with suffixes after it, on new lines where they would be too long; force_newline: the first one always."""
+    parts = [tensor_str]
+    length = len(tensor_str) - tensor_str.rfind("\n") + 1  # torch counts two too many here, and so do its line breaks
     for suffix in suffixes:
-        if length + len(suffix) + 2 > _options.linewidth:
+        if force_newline or length + len(suffix) + 2 > _options.linewidth:
             parts.append(",\n" + " " * indent + suffix)
-            length = indent + len(suffix)
+            length, force_newline = indent + len(suffix), False
         else:
             parts.append(", " + suffix)
             length += len(suffix) + 2
     return "".join(parts) + ")"
+
+
+def _tensor_str(tensor, indent):
+    """The numbers of a tensor as they are printed, in lines that begin after `indent` characters."""
+    return _contents(tensor._array, indent)
 
 
 def _contents(array, indent):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.layout import per_channel_affine, per_channel_affine_float_qparams
-from ...core.tensor.printing import _contents, _with_suffixes
+from ...core.tensor.printing import _add_suffixes, _contents
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word, wrap
 from .recorded import recorded
@@ -105,7 +105,7 @@ class ChannelQuantizedTensor(QuantizedTensor):
             f"scale={wrap(self._scales)!r}", f"zero_point={wrap(self._zero_points)!r}", f"axis={self._axis}",
         ]  # fmt: skip
         contents = _contents(self._values(), indent) if tensor_contents is None else tensor_contents
-        return _with_suffixes("tensor(" + contents, suffixes, indent)
+        return _add_suffixes("tensor(" + contents, suffixes, indent)
 
     def __reduce_ex__(self, protocol: Any):
         parameters = (self.qscheme(), wrap(self._scales), wrap(self._zero_points), self._axis)

@@ -29,7 +29,7 @@ from ...core.tensor.layout import (
 )  # fmt: skip
 from ...core.tensor.pickling import Memory, rebuild_tensor_v2
 from ...core.tensor.placeholder import NoArray, Placeholder, operator_above
-from ...core.tensor.printing import _contents, _with_suffixes
+from ...core.tensor.printing import _add_suffixes, _contents
 from ...core.tensor.strides import element_strides
 from ...core.tensor.tensor import Tensor, type_word, wrap
 from .recorded import recorded
@@ -256,7 +256,7 @@ class QuantizedTensor(Tensor):
         ]  # fmt: skip
         indent = len("tensor(")
         contents = _contents(self._values(), indent) if tensor_contents is None else tensor_contents
-        return _with_suffixes("tensor(" + contents, suffixes, indent)
+        return _add_suffixes("tensor(" + contents, suffixes, indent)
 
     def __format__(self, spec: str) -> str:
         return object.__format__(self, spec)

@@ -10,6 +10,7 @@ from .files.loading import load
 from .files.saving import save
 from .programs import RecursiveScriptModule, ScriptFunction, TopLevelTracedModule, TracedModule, export_opnames
 from .recording.trace_check import TracerWarning, TracingCheckError
+from .recording.trace_graph import _get_trace_graph
 from .recording.tracing import is_tracing, trace, trace_module
 from .scripting import (
     Attribute,
@@ -51,6 +52,7 @@ __all__ = [
     "TracedModule",
     "TracerWarning",
     "TracingCheckError",
+    "_get_trace_graph",
     "_overload",
     "_overload_method",
     "annotate",

@@ -17,12 +17,12 @@ __all__ = ["BOOL", "COMPLEX", "DEVICE", "FLOAT", "INT", "NONE", "NUMBER", "STRIN
 class Type(NamedTuple):
     """A type of TorchScript. kind: "Tensor", "int", "List", "Class" ...; parts: those of a container.
 
-    detail: what `.graph` shows of a tensor that the trace has seen, or the name of a class.
+    detail: of a tensor that the trace has seen, what `.graph` shows by `str`; the name of a class.
     """
 
     kind: str
     parts: tuple[Type, ...] = ()
-    detail: str = ""
+    detail: Any = ""
 
     def annotation(self) -> str:
         """As TorchScript's source writes it: List[Tensor]."""
@@ -43,7 +43,7 @@ class Type(NamedTuple):
             return f"({', '.join(parts)})"
         if self.kind == "Dict":
             return f"Dict({', '.join(part.kind for part in self.parts)})"
-        return self.detail or self.kind
+        return str(self.detail) or self.kind
 
 
 TENSOR, INT, FLOAT, BOOL, STRING = (Type(kind) for kind in ("Tensor", "int", "float", "bool", "str"))

@@ -8,11 +8,58 @@ from typing import Any
 
 from ....core.device.devices import device
 from ....core.tensor.tensor import Tensor
-from .graph import Graph, Node, Value
+from .graph import Graph, Node, Type, Value
 from .literals import NAMES_OF_TYPES
 from .names import Names
 
 __all__ = ["GraphView"]
+
+
+_KINDS = {
+    "int": "IntType", "float": "FloatType", "bool": "BoolType", "str": "StringType", "Scalar": "NumberType",
+    "Device": "DeviceObjType", "NoneType": "NoneType", "complex": "ComplexType",
+}  # fmt: skip
+_WAYS = {"t": Tensor, "i": int, "f": float, "c": complex}
+
+
+class TypeView:
+    """A type of a graph that is looked at. Of tensors that the trace has not seen sizes and the like are None."""
+
+    def __init__(self, type: Type):
+        self._type = type
+
+    def kind(self) -> str:
+        """As "TensorType"."""
+        return _KINDS.get(self._type.kind, f"{self._type.kind}Type")
+
+    def annotation_str(self) -> str:
+        """As TorchScript's source writes it."""
+        return self._type.annotation()
+
+    __str__ = __repr__ = str = annotation_str
+
+    def _fact(self, name: str) -> Any:
+        return getattr(self._type.detail, name, None)
+
+    def sizes(self) -> list[int] | None:
+        """The shape."""
+        return None if (found := self._fact("sizes")) is None else list(found)
+
+    def strides(self) -> list[int] | None:
+        """The strides in elements."""
+        return None if (found := self._fact("strides")) is None else list(found)
+
+    def dim(self) -> int | None:
+        """How many dimensions the tensor has."""
+        return None if (found := self._fact("sizes")) is None else len(found)
+
+    def scalarType(self) -> str | None:
+        """As "Float"."""
+        return self._fact("scalar_type")
+
+    def requires_grad(self) -> bool:
+        """Whether the tensor requires grad."""
+        return bool(self._fact("requires_grad"))
 
 
 class NodeView:
@@ -28,6 +75,45 @@ class NodeView:
     def scopeName(self) -> str:
         """The path of the modules that were called."""
         return self._node.scope
+
+    def attributeNames(self) -> list[str]:
+        """The names of its attributes: "value" of a constant that is not None."""
+        return [name for name, value in self._node.attributes.items() if name != "is_number" and value is not None]
+
+    def hasAttribute(self, name: str) -> bool:
+        """Whether it has an attribute of this name."""
+        return name in self.attributeNames()
+
+    def kindOf(self, name: str) -> str:
+        """The method that gives an attribute: "t" for tensors, "i" for ints and bools, "f", "c", "s"."""
+        value = self._node.attributes[name]
+        return next((way for way, kinds in _WAYS.items() if isinstance(value, kinds)), "s")
+
+    def t(self, name: str) -> Tensor:
+        """An attribute that is a tensor."""
+        return self._node.attributes[name]
+
+    def i(self, name: str) -> int:
+        """An attribute that is an int or a bool."""
+        return int(self._node.attributes[name])
+
+    def f(self, name: str) -> float:
+        """An attribute that is a float."""
+        return self._node.attributes[name]
+
+    def c(self, name: str) -> complex:
+        """An attribute that is a complex number."""
+        return self._node.attributes[name]
+
+    def s(self, name: str) -> str:
+        """An attribute that is a text or a device."""
+        return str(self._node.attributes[name])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NodeView) and self._node is other._node
+
+    def __hash__(self) -> int:
+        return id(self._node)
 
     def inputs(self) -> Iterator[ValueView]:
         """What it reads."""
@@ -53,13 +139,34 @@ class ValueView:
         """Its name without the percent sign."""
         return self._graph._names[self._value]
 
-    def type(self) -> Any:
+    def type(self) -> TypeView:
         """Its type; `str` gives torch's text."""
-        return self._value.type
+        return TypeView(self._value.type)
 
-    def node(self) -> NodeView | None:
-        """What computes it, None for an input."""
-        return next((n for n in self._graph._all_nodes() if self._value in n._node.outputs), None)
+    def isCompleteTensor(self) -> bool:
+        """Whether it is a tensor that the trace has seen."""
+        return self.type().sizes() is not None
+
+    def requires_grad(self) -> bool:
+        """Whether it is a tensor that requires grad."""
+        return self.type().requires_grad()
+
+    def toIValue(self) -> Any:
+        """A constant's value, None for what is computed."""
+        node = self.node()._node
+        if not node.is_constant:
+            return None
+        return node.value.item() if node.attributes.get("is_number") else node.value
+
+    def node(self) -> NodeView:
+        """What computes it; for an input the node "prim::Param"."""
+        return self._graph._makers.get(self._value, self._graph._inputs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ValueView) and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
 
     def __repr__(self) -> str:
         return f"{self.debugName()} defined in ({self.node()})"
@@ -74,6 +181,8 @@ class GraphView:
         for i, value in enumerate(graph.all_values()):
             names.take(value, graph.names.of.get(value) or value.hint or str(i))
         self._names = names.of
+        self._makers = {value: node for node in self._all_nodes() for value in node._node.outputs}
+        self._inputs = NodeView(self, Node("prim::Param", [], graph.inputs))
 
     def inputs(self) -> Iterator[ValueView]:
         """The arguments, a module's first."""

@@ -109,6 +109,7 @@ class Builder:
         self.names = names
         self.root = self.frame = Frame(root, None, None, "", None if root is None else self._class(root))
         self.calls: list[Node] = []  # of programs, that run now
+        self.scopes: list[str] = []  # that hooks of the program have pushed
         self.stack: list[bool] = []  # for each module that runs, whether it has a frame
         self.values: dict[int, tuple[Tensor, Value]] = {}
         self.data: dict[int, Node] = {}  # by storage, the node that could copy a constant
@@ -121,6 +122,11 @@ class Builder:
 
     def _class(self, module: Module) -> Type:
         return Type("Class", detail=self.names.of(module))
+
+    @property
+    def scope(self) -> str:
+        """Of a node that is added now: the modules that run, and what hooks have pushed."""
+        return "/".join([self.frame.scope, *self.scopes] if self.frame.scope else self.scopes)
 
     def enter(self, module: Module) -> None:
         """A module is called. It has a graph of its own where it is below the module that runs."""
@@ -287,7 +293,7 @@ class Builder:
         return result
 
     def add(self, node: Node) -> None:
-        node.scope = node.scope or self.frame.scope
+        node.scope = node.scope or self.scope
         if node.kind not in _WITHOUT_LINE and not (node.is_constant and node.value is None):
             node.place = node.place or caller_place()
         self.frame.nodes.append(node)
@@ -470,7 +476,7 @@ class Builder:
         result = Value(type, "", self.frame)
         schema = named(name, "" if kind == "Scalar" else "Tensor")
         source = self.value(t)
-        node = Node(f"aten::{name}", [source], [result], schema=schema, place=caller_place(), scope=self.frame.scope)
+        node = Node(f"aten::{name}", [source], [result], schema=schema, place=caller_place(), scope=self.scope)
         nodes = self.frame.nodes
         made = next((i for i in reversed(range(len(nodes))) if source in nodes[i].outputs), len(nodes) - 1)
         nodes.insert(made + 1, node)  # where torch has it: right after the number

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....core import own_code
 from ....core.tensor.tensor import Tensor
 from ..ir.graph import Type
 from ..ir.literals import NAMES_OF_TYPES
 
-__all__ = ["caller", "caller_place", "name_in_python", "type_of_tensor", "warn_user"]
+__all__ = ["TensorFacts", "caller", "caller_place", "name_in_python", "type_of_tensor", "warn_user"]
 
 _MACHINERY = (own_code.PACKAGE + "core/", own_code.PACKAGE + "torch/jit/", "<rushlight")
 
@@ -44,13 +44,29 @@ def name_in_python(t: Tensor) -> str:
     )
 
 
+class TensorFacts(NamedTuple):
+    """What a trace has seen of a tensor. scalar_type: as "Float"; strides: in elements. None is not noted."""
+
+    scalar_type: str
+    device: str
+    sizes: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = None
+    requires_grad: bool | None = None
+
+    def __str__(self) -> str:
+        """As `.graph` shows it."""
+        parts = list(map(str, self.sizes or ()))
+        if self.sizes and self.strides:
+            parts.append(f"strides=[{', '.join(map(str, self.strides))}]")
+        if self.requires_grad is not None:
+            parts.append(f"requires_grad={int(self.requires_grad)}")
+        return f"{self.scalar_type}({', '.join([*parts, f'device={self.device}'])})"
+
+
 def type_of_tensor(t: Tensor) -> Type:
     """Its type with shape, strides, and whether it requires grad."""
-    sizes = [str(n) for n in t.shape]
-    if t._array.ndim:
-        sizes.append(f"strides=[{', '.join(map(str, t.stride()))}]")
-    sizes += [f"requires_grad={int(t.requires_grad)}", f"device={t.device}"]
-    return Type("Tensor", detail=f"{NAMES_OF_TYPES[t.dtype]}({', '.join(sizes)})")
+    sizes, strides = tuple(map(int, t.shape)), tuple(map(int, t.stride()))
+    return Type("Tensor", detail=TensorFacts(NAMES_OF_TYPES[t.dtype], str(t.device), sizes, strides, t.requires_grad))
 
 
 def warn_user(text: str | Warning, category: type[Warning]) -> None:

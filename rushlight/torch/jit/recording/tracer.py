@@ -33,7 +33,7 @@ from ..ir.schemas import named, overloads
 from . import special
 from .builder import Builder
 from .calls import CallScope
-from .describe import caller, warn_user
+from .describe import TensorFacts, caller, warn_user
 from .public_calls import WRITTEN_IN_PYTHON, call_of, name_of
 from .trace_check import TracerWarning
 
@@ -130,6 +130,14 @@ class Tracer:
         finally:
             state.listener, self.listening = before, was
             state.refresh()
+
+    def push_scope(self, name: str) -> None:
+        """Let the nodes that follow be in a scope of this name: for hooks of modules."""
+        self.build.scopes.append(name)
+
+    def pop_scope(self) -> None:
+        """End the scope that was pushed last."""
+        self.build.scopes.pop()
 
     # ------------------------------------------------------------------------------------------ public functions
 
@@ -250,7 +258,7 @@ class Tracer:
             self.build.assign(
                 result,
                 self.build.primitive(
-                    "prim::NumToTensor", [number], Type("Tensor", detail=f"Long(device={result.device})")
+                    "prim::NumToTensor", [number], Type("Tensor", detail=TensorFacts("Long", str(result.device)))
                 ),
             )
         return result

@@ -18,7 +18,7 @@ from .finishing import finish
 from .trace_check import TracerWarning
 from .tracer import Tracer, current
 
-__all__ = ["is_tracing", "trace", "trace_module"]
+__all__ = ["check_result", "distinct", "is_tracing", "trace", "trace_module"]
 
 _STRUCTURE = (
     " at the output of the tracer might cause the trace to be incorrect, this is only valid if the container "
@@ -109,7 +109,7 @@ def _record(
     args, kwargs = _add_arguments(tracer, func, inputs, named)
     with tracer.running():
         result = func(*args, **kwargs)
-    _check_result(result, strict)
+    check_result(result, strict)
     return finish(tracer.build, tracer.build.result(result))
 
 
@@ -119,9 +119,9 @@ def _add_arguments(
     target = func.forward if isinstance(func, Module) else func
     names = _parameter_names(target, len(inputs))
     seen: set[int] = set()
-    given = [_distinct(v, seen) for v in inputs]
+    given = [distinct(v, seen) for v in inputs]
     ordered = sorted(named, key=lambda k: names.index(k) if k in names else len(names))
-    by_name = {k: _distinct(named[k], seen) for k in ordered}
+    by_name = {k: distinct(named[k], seen) for k in ordered}
     try:
         for name, value in [*zip(names, given, strict=False), *by_name.items()]:
             tracer.build.argument(value, name)
@@ -150,7 +150,7 @@ def _parameter_names(func: Callable, count: int) -> list[str]:
     return names + [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
 
 
-def _distinct(value: Any, seen: set[int]) -> Any:
+def distinct(value: Any, seen: set[int]) -> Any:
     """The value, in which a tensor that comes a second time is another tensor of the same memory."""
     if isinstance(value, Tensor):
         if id(value) in seen:
@@ -158,21 +158,22 @@ def _distinct(value: Any, seen: set[int]) -> Any:
         seen.add(id(value))
         return value
     if isinstance(value, (tuple, list)):
-        parts = [_distinct(v, seen) for v in value]
+        parts = [distinct(v, seen) for v in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    return {k: _distinct(v, seen) for k, v in value.items()} if isinstance(value, dict) else value
+    return {k: distinct(v, seen) for k, v in value.items()} if isinstance(value, dict) else value
 
 
-def _check_result(result: Any, strict: bool) -> None:
+def check_result(result: Any, strict: bool) -> None:
+    """Raise or warn, as torch does, for what a traced function must not return."""
     if isinstance(result, (list, tuple)):
         if strict and isinstance(result, list):
             warn_user("Encountering a list" + _STRUCTURE, TracerWarning)
         for part in result:
-            _check_result(part, strict)
+            check_result(part, strict)
     elif isinstance(result, dict):
         if strict:
             raise RuntimeError("Encountering a dict" + _STRUCTURE)
-        _check_result(list(result.values()), strict)
+        check_result(list(result.values()), strict)
     elif not isinstance(result, Tensor):
         raise RuntimeError(
             "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced "
