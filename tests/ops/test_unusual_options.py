@@ -197,3 +197,10 @@ def test_a_grid_that_picks_nearest_elements_has_no_gradient_at_nan():
     grid = torch.zeros(1, 1, 1, 2, requires_grad=True)
     torch.nn.functional.grid_sample(image, grid, mode="nearest", align_corners=False).sum().backward()
     assert grid.grad.tolist() == [[[[0.0, 0.0]]]]
+
+
+def test_a_tensor_is_max_s_dimension_by_keyword_and_the_other_operand_by_place():
+    x, d = torch.tensor([[1.0, 5.0], [3.0, 2.0]]), torch.tensor(0)
+    assert x.max(dim=d).indices.tolist() == [1, 0] and torch.min(x, dim=d, keepdim=True).values.tolist() == [[1, 2]]
+    assert x.max(d).tolist() == x.tolist() and torch.min(x, d).tolist() == [[0, 0], [0, 0]]
+    assert x.max(torch.ones(2) * 4).tolist() == [[4, 5], [4, 4]]

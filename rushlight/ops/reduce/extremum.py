@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.call_site import failed_call
 from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import composite, primitive
@@ -286,7 +287,14 @@ def _dispatch(name, whole, along, pair):
         if isinstance(keepdim, Tensor):
             raise type_error(f"{name}() received an invalid combination of arguments - got (Tensor, int, Tensor)")
         if isinstance(dim, Tensor):
-            dim, other = ..., dim
+            at, dim = dim, ...
+            call = failed_call() if not at._array.ndim else None
+            if call is None or call.kwargs.get("dim") is not at:
+                other = at
+            elif at._array.dtype.kind not in "iu":
+                raise type_error(f"{name}() received an invalid combination of arguments - got (dim=Tensor, )")
+            else:  # by its keyword a number, by its place the other tensor
+                dim = at.item()
         if dim is None:
             raise type_error(f"{name}() received an invalid combination of arguments - got (Tensor, NoneType)")
         if isinstance(input, (int, float)):
