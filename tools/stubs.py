@@ -231,8 +231,8 @@ def _define(name: str, function: Callable, method: bool, space: str = "") -> str
     else:
         given = _given_parameters(function)
         returned = _returned(key, function, method)
-        if any(p.default is ... for p in given) and any(p.name == "axis" for p in given):  # `dim`, or NumPy's word
-            needed = [p.replace(default=p.empty) if p.default is ... or p.name == "axis" else p for p in given]
+        if any(_is_left_out(p) for p in given) and any(p.name == "axis" for p in given):  # `dim`, or NumPy's word
+            needed = [p.replace(default=p.empty) if _is_left_out(p) or p.name == "axis" else p for p in given]
             ways = [[p for p in needed if p.name != "axis"], [p for p in needed if p.name != "dim"]]
             texts = [f"@overload\ndef {name}({_parameters(key, way, method)}) -> {returned}: ..." for way in ways]
             parameters = ""
@@ -245,6 +245,11 @@ def _define(name: str, function: Callable, method: bool, space: str = "") -> str
     doc = _first_line(function)
     texts[0] = re.sub(r":\s*\.\.\.$", f':\n    """{doc}"""\n    ...', texts[0]) if doc else texts[0]
     return "\n".join(texts) + "\n"
+
+
+def _is_left_out(p: Any) -> bool:
+    """Whether it is a `dim` that None would mean something for."""
+    return p.name == "dim" and p.default is ...
 
 
 def _first_line(function: Any) -> str:

@@ -35,6 +35,7 @@ from ..core.tensor.tensor import Tensor, type_word, wrap
 from .repeats import repeats
 
 _by_seq = attrgetter("seq")
+_NO_PROGRAMS: list = []
 
 
 class _Running(threading.local):
@@ -68,7 +69,7 @@ def run(
     plain = plain and not mode.on and profiled is None
     if plain:
         root, g = roots[0]
-        programs = repeats.programs.get(type(root), ())
+        programs = repeats.programs.get(type(root), _NO_PROGRAMS)
         for program in programs:
             if program(root, g):
                 if program is not programs[0]:

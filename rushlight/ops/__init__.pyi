@@ -2363,33 +2363,21 @@ def nanquantile(input: Tensor, q: Any, dim: _int | Sequence[_int] | None = None,
     """`quantile` of the elements that are not nan."""
     ...
 
-@overload
-def var(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
+def var(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool = ..., keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
     """The variance over `dim`: sum((x - mean)^2) / (n - correction)."""
     ...
-@overload
-def var(input: Tensor, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int], keepdims: _bool | None = None, out: Any = None) -> Tensor: ...
 
-@overload
-def std(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
+def std(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool = ..., keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
     """The standard deviation over `dim`: the square root of `var`."""
     ...
-@overload
-def std(input: Tensor, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int], keepdims: _bool | None = None, out: Any = None) -> Tensor: ...
 
-@overload
-def var_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, keepdims: _bool | None = None) -> tuple[Tensor, Tensor]:
+def var_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool = ..., keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> tuple[Tensor, Tensor]:
     """The variance and the mean over `dim`, with the options of `var`."""
     ...
-@overload
-def var_mean(input: Tensor, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int], keepdims: _bool | None = None) -> tuple[Tensor, Tensor]: ...
 
-@overload
-def std_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, keepdims: _bool | None = None) -> tuple[Tensor, Tensor]:
+def std_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool = ..., keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean over `dim`, with the options of `var`."""
     ...
-@overload
-def std_mean(input: Tensor, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int], keepdims: _bool | None = None) -> tuple[Tensor, Tensor]: ...
 
 def _standard_gamma(input: Tensor, generator: _Generator | None = None) -> Tensor:
     """Gamma numbers of rate 1 with the concentrations `input`; the gradient is that of the sample at its quantile."""

@@ -2349,19 +2349,13 @@ class Tensor:
         """`quantile` of the elements that are not nan."""
         ...
 
-    @overload
-    def var(self, dim: _int | Sequence[_int] | None = None, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, keepdims: _bool | None = None) -> Tensor:
+    def var(self, dim: _int | Sequence[_int] | None = None, unbiased: _bool = ..., keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
         """The variance over `dim`: sum((x - mean)^2) / (n - correction)."""
         ...
-    @overload
-    def var(self, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int], keepdims: _bool | None = None) -> Tensor: ...
 
-    @overload
-    def std(self, dim: _int | Sequence[_int] | None = None, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, keepdims: _bool | None = None) -> Tensor:
+    def std(self, dim: _int | Sequence[_int] | None = None, unbiased: _bool = ..., keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
         """The standard deviation over `dim`: the square root of `var`."""
         ...
-    @overload
-    def std(self, unbiased: _bool, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int], keepdims: _bool | None = None) -> Tensor: ...
 
     def gather(self, dim: _int | Sequence[_int], index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
         """out[i][j] = input[index[i][j]][j] for dim 0, and so on: one element along `dim` for each entry of `index`."""

@@ -258,13 +258,13 @@ def roll(input, shifts, dims=None):
         if len(shifts) != 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
         return _roll(input, index(shifts[0]), None)
-    dims = (dims,) if hasattr(dims, "__index__") else tuple(dims)
+    along: tuple = (dims,) if hasattr(dims, "__index__") else tuple(dims)
     shifts = tuple(map(index, shifts))
-    if len(dims) != len(shifts):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if len(along) != len(shifts):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(along)}")
     if not input._array.ndim:
-        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
-    return _roll(input, shifts, tuple(wrap_dim(d, input._array.ndim) for d in dims))
+        raise IndexError(f"Dimension specified as {along[0]} but tensor has no dimensions")
+    return _roll(input, shifts, tuple(wrap_dim(d, input._array.ndim) for d in along))
 
 
 @primitive(name="rot90", public=False)
