@@ -227,6 +227,7 @@ def shared(monkeypatch):
 
     blas_shared = blas.multiply_shared
     monkeypatch.setattr(matmul, "SMALL_MULTIPLY_ADDS", 0)
+    monkeypatch.setattr(matmul, "_is_quick_in_openblas", lambda *_: False)
     monkeypatch.setattr(matmul, "_is_faster_shared", lambda *_: True)
     monkeypatch.setattr(blas, "multiply_shared", counted)
     return made

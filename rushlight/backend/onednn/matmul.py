@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from ..isa import has_avx512
+from .. import isa
 from . import calls
 from .calls import BFLOAT16, FLOAT32, Call, code_of
 from .precision import fpmath
@@ -89,7 +89,12 @@ def batched_matmul(x, y):
 
 def has_small_kernel(rows: int, columns: int, terms: int) -> bool:
     """Whether OpenBLAS has one of its quick kernels for so few rows by a transposed weight, in float32 with AVX-512."""
-    return rows * columns <= _SMALL_RESULT and terms >= 32 and rows * columns * terms <= _SMALL_PRODUCT and has_avx512()
+    return (
+        rows * columns <= _SMALL_RESULT
+        and terms >= 32
+        and rows * columns * terms <= _SMALL_PRODUCT
+        and isa.has_avx512()
+    )
 
 
 def _is_slow_in_openblas(x, y, work):
@@ -102,7 +107,7 @@ def _is_slow_in_openblas(x, y, work):
         and not y.flags.c_contiguous
         and x.flags.c_contiguous
         and y.flags.f_contiguous
-        and has_avx512()
+        and isa.has_avx512()
     )
 
 

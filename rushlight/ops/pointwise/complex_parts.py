@@ -8,11 +8,13 @@ import numpy as np
 
 from ...core.device.conjugated import Conjugated, is_conjugated, seen
 from ...core.dispatch.errors import argument_type
-from ...core.dispatch.inplace import write
+from ...core.dispatch.inplace import check_writable, write
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import OPS, composite, primitive, unary
+from ...core.dispatch.overlap import shares_places
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.storage import storage_of, user_line
 from ...core.tensor.strides import new_strides
 from ...core.tensor.tensor import Tensor, type_word
 from .building_blocks import dense, shared_order, zeros_of
@@ -246,7 +248,10 @@ def conj_physical(input):
 @composite(method=True, function=False)
 def conj_physical_(self):
     """In-place form of `conj_physical`."""
-    if not self.dtype.is_complex:
+    if self._array.dtype.kind != "c" and shares_places(self._array):  # nothing is written; torch counts it
+        state = thread.state
+        check_writable(self, state, may_share=True)
+        storage_of(self).wrote(state.writer or user_line(1))
         return self
     return write(_conj.record, self, (), ())
 
