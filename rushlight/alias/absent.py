@@ -10,7 +10,7 @@ import sys
 import types
 
 from . import missing_report
-from .suggestions import hint
+from .suggestions import Hinted
 from .torch_names import of_class
 
 __all__ = ["ANSWERS", "absent_attribute", "absent_class", "absent_error", "absent_function", "absent_value"]
@@ -19,30 +19,13 @@ __all__ = ["ANSWERS", "absent_attribute", "absent_class", "absent_error", "absen
 ANSWERS = {"is_available": False, "is_built": False, "is_initialized": False, "is_compiled": False, "device_count": 0}
 
 
-class Absent(NotImplementedError):
-    """A NotImplementedError that names what is missing, and looks for what comes near when it is shown.
-
-    The search takes 4 to 10 ms; transformers asks, and goes on without the answer, in each call of a model.
-    """
-
-    def __init__(self, message, path):
-        super().__init__(message)
-        self._path = path
-
-    def __str__(self):
-        return self.args[0] + hint(self._path)
-
-    def __reduce__(self):
-        return NotImplementedError, (str(self),)
-
-
-Absent.__name__ = Absent.__qualname__ = "NotImplementedError"
-Absent.__module__ = "builtins"
+class Absent(Hinted, NotImplementedError):
+    """A NotImplementedError that names what is missing: transformers takes one for an answer in each call of a model."""
 
 
 def absent_error(path, note=""):
     """The NotImplementedError that names what is missing, and what comes near."""
-    return Absent(f"Rushlight does not have {path}{note}", path)
+    return Absent(f"Rushlight does not have {path}{note}", path=path)
 
 
 def _refuse(path, note=""):

@@ -13,7 +13,7 @@ from ..core.tensor.tensor import Tensor
 from ..torch import home_of, public_name
 from . import missing_report, torch_names
 from .absent import AbsentFunction, absent_class, absent_error, absent_function, absent_value
-from .suggestions import hint
+from .suggestions import Hinted
 
 __all__ = ["find", "loaded", "own", "source_of", "status", "theirs_of"]
 
@@ -133,25 +133,12 @@ def dressed(module, name, value):
     return importlib.import_module(known.path if known is not None and known.kind == "m" else path)
 
 
-class UnknownName(AttributeError):
-    """An AttributeError that looks for what comes near when it is shown: `hasattr` asks often, and shows nothing.
-
-    The search takes 10 ms; transformers asks 122 times for each model that it makes.
-    """
-
-    def __init__(self, message, path, name, obj):
-        super().__init__(message, name=name, obj=obj)
-        self._path = path
-
-    def __str__(self):
-        return self.args[0] + hint(self._path)
-
-    def __reduce__(self):
-        return AttributeError, (str(self),)
+class UnknownName(Hinted, AttributeError):
+    """An AttributeError for a name that torch has not either: transformers asks 122 times for each model that it makes."""
 
 
-UnknownName.__name__ = UnknownName.__qualname__ = "AttributeError"
-UnknownName.__module__ = "builtins"
+def _unknown(message, module, name):
+    return UnknownName(message, path=f"{module}.{name}", name=name, obj=sys.modules.get(module))
 
 
 def find(module, name):
@@ -173,7 +160,7 @@ def find(module, name):
         return value
     known = torch_names.of_module(module).get(name)
     if known is None and not torch_names.is_module(path):
-        raise UnknownName(f"module {module!r} has no attribute {name!r}", path, name, sys.modules.get(module))
+        raise _unknown(f"module {module!r} has no attribute {name!r}", module, name)
     if known is None or known.kind == "m":
         place = known.path if known else path
         try:
@@ -181,7 +168,7 @@ def find(module, name):
         except ModuleNotFoundError as error:
             if error.name != place:
                 raise
-            raise UnknownName(str(error), path, name, sys.modules.get(module)) from None
+            raise _unknown(str(error), module, name) from None
     key = known.path if known.kind in "ce" else path  # a class is the same under each of its names
     if key not in _stand_ins:
         _stand_ins[key] = _stand_in(known, path)

@@ -2,7 +2,7 @@
 
 from ..core.tensor.tensor import Tensor
 
-__all__ = ["hint", "nearest"]
+__all__ = ["Hinted", "hint", "nearest"]
 
 _PLACES = {
     "torch": (
@@ -17,6 +17,28 @@ _PLACES = {
     "torchvision": ("torchvision.transforms", "torchvision.datasets", "torchvision.utils", "torchvision.models"),
 }
 _CLOSE = 0.75  # of difflib's ratio: 1 is the same text
+
+
+class Hinted(Exception):
+    """Before an exception class of Python's among the bases, under whose name it is shown: looks for what comes near to a path
+    when it is shown.
+
+    The search takes 4 to 10 ms, and who only asks whether a name is there (`hasattr`) shows nothing.
+    """
+
+    def __init_subclass__(cls):
+        cls.__name__ = cls.__qualname__ = cls.__bases__[-1].__name__
+        cls.__module__ = "builtins"
+
+    def __init__(self, message, *, path, **options):
+        super().__init__(message, **options)
+        self._path = path
+
+    def __str__(self):
+        return self.args[0] + hint(self._path)
+
+    def __reduce__(self):
+        return type(self).__bases__[-1], (str(self),)
 
 
 def hint(path):

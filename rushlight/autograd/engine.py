@@ -35,7 +35,6 @@ from ..core.tensor.tensor import Tensor, type_word, wrap
 from .repeats import repeats
 
 _by_seq = attrgetter("seq")
-_NO_PROGRAMS: list = []
 
 
 class _Running(threading.local):
@@ -69,7 +68,7 @@ def run(
     plain = plain and not mode.on and profiled is None
     if plain:
         root, g = roots[0]
-        programs = repeats.programs.get(type(root), _NO_PROGRAMS)
+        programs = repeats.programs.get(type(root), [])
         for program in programs:
             if program(root, g):
                 if program is not programs[0]:

@@ -60,9 +60,13 @@ class _Repeats(threading.local):
                 self.by_outline.update(outlines)
 
     def try_first(self, root: type, program: Any) -> None:
-        """Try a program before the others for roots of this class, until another one does a pass."""
-        others = self.programs.get(root, ())
-        self.programs[root] = [program, *(p for p in others if p is not program)]
+        """Try a program before the others for roots of this class, until another one does a pass.
+
+        One that is served no more, since its own pass has made others, stays out.
+        """
+        programs = self.programs.get(root, [])
+        if program in programs:
+            self.programs[root] = [program, *(p for p in programs if p is not program)]
 
     def wait(self, outline: int, passes: int) -> None:
         """Call `try_compiled` for an outline when it has come so often."""

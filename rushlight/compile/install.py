@@ -139,7 +139,7 @@ class _Evaluated:
         if module.training or threading.get_ident() != self.thread:
             return module._call_impl(*args, **kwargs)
         if self.left is None:
-            self.left = _calls_to_wait(module, args)
+            self.left = _calls_to_wait(module, (*args, *kwargs.values()))
         self.left -= 1
         if self.left >= 0 or not jit.on:
             return module._call_impl(*args, **kwargs)
@@ -150,13 +150,13 @@ class _Evaluated:
         return module._call_impl(*args, **kwargs) if calls is None else calls(module, args, kwargs)
 
 
-def _calls_to_wait(module: Any, args: tuple) -> int:
+def _calls_to_wait(module: Any, arguments: tuple) -> int:
     """The calls that take, by their operators, twice as long as making a program of them.
 
     The results of modules are taken to be as large as the arguments, at 0.25 ns an element: seen are 0.4 to 4.
     """
     nodes = 2 * sum(1 for _ in module.modules())
-    elements = sum(prod(a.shape) for a in args if isinstance(a, Tensor))
+    elements = sum(prod(a.shape) for a in arguments if isinstance(a, Tensor))
     arrays = [p._array for p in module.parameters()]
     kept_bytes = sum(a.nbytes for a in arrays if not isinstance(a, Placeholder))  # lazy ones have no memory yet
     make_ms = 100 + 5 * nodes

@@ -260,11 +260,6 @@ def qualified_name(function: Callable) -> str:
     if getattr(functional, name, None) is function:
         return f"torch.nn.functional.{name}"
     home = getattr(function, "__module__", None) or "builtins"
-    if (
-        home in ("rushlight.ops.quantized.tensor", "rushlight.fx.assertions")
-        and getattr(namespace.value, name, None) is function
-    ):
-        return f"torch.{name}"
     if home in _OF_LEVELS:
         return f"torch.ops.quantized.{next((n for n, f in (operators_of_levels.value or {}).items() if f is function), name)}"
     module = home.replace("rushlight", "torch", 1).replace("torch._ops", "torch.ops")

@@ -2504,7 +2504,7 @@ def inverse(input: Tensor, *, out: Any = None) -> Tensor:
     ...
 
 def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
-    """X with A X = input, where A = input2 input2^H, or U^H U with `upper`."""
+    """X with A X = input, where A = L L^H for L = input2, or with `upper` U^H U for U = input2."""
     ...
 
 def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:

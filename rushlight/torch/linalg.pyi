@@ -19,15 +19,15 @@ _Number: TypeAlias = _int | _float | _bool | _complex
 _Device: TypeAlias = _device | _str | _int | None
 from ..ops.linalg.matrices import LinAlgError as LinAlgError
 def cholesky(input: Tensor, *, upper: _bool = False, out: Any = None) -> Tensor:
-    """The lower triangular L with input = L L^H, or with `upper` the upper one with input = U^H U."""
+    """The lower triangular L with A = L L^H for A = input, or with `upper` the upper one with A = U^H U."""
     ...
 
 def cholesky_ex(input: Tensor, *, upper: _bool = False, check_errors: _bool = False, out: Any = None) -> _return_types.linalg_cholesky_ex:
-    """A = L L^H, and info: the order of the first leading minor that is not positive, or 0."""
+    """L with A = L L^H for A = input, and info: the order of the first leading minor that is not positive, or 0."""
     ...
 
 def cond(input: Tensor, p: _Number | _str | None = None, *, out: Any = None) -> Tensor:
-    """How much solving with input may enlarge an error: norm(input) norm(input^-1), by default of the 2-norm; infinite where input is singular."""
+    """How much solving with A = input may enlarge an error: norm(A) norm(A^-1), by default of the 2-norm; infinite where A is singular."""
     ...
 
 def cross(input: Tensor, other: Tensor, *, dim: _int = -1, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
@@ -83,7 +83,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: _bool = False
     ...
 
 def lstsq(input: Tensor, b: Tensor, rcond: Tensor | _Number | None = None, *, driver: _str | None = None, out: Any = None) -> _return_types.linalg_lstsq:
-    """X that makes |input X - b| smallest, of the smallest norm where there are many; also residuals, rank, singular values."""
+    """X that makes |A X - b| smallest for A = input, of the smallest norm where there are many; also residuals, rank, singular values."""
     ...
 
 def lu(A: Tensor, *, pivot: _bool = True, out: Any = None) -> _return_types.linalg_lu:
@@ -151,7 +151,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: _bool = True, check_errors: _bool = 
     ...
 
 def solve_triangular(input: Tensor, B: Tensor, *, upper: _bool, left: _bool = True, unitriangular: _bool = False, out: Any = None) -> Tensor:
-    """X with input X = B for triangular input; the other triangle is not read. input zero on the diagonal gives infinities and nans."""
+    """X with A X = B for triangular A = input; the other triangle is not read. A zero on the diagonal gives infinities and nans."""
     ...
 
 def svd(A: Tensor, full_matrices: _bool = True, *, driver: _str | None = None, out: Any = None) -> _return_types.linalg_svd:
@@ -179,6 +179,6 @@ def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, axis: _int | Sequence[_int] 
     ...
 
 def vector_norm(input: Tensor, ord: _Number | _str = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
-    """(sum |input|^ord)^(1/ord) over `dim`; inf and -inf: the largest and smallest |input|; 0: how many are not zero."""
+    """(sum |x|^ord)^(1/ord) over `dim`; inf and -inf: the largest and smallest |x|; 0: how many are not zero."""
     ...
 

@@ -204,3 +204,16 @@ def test_a_tensor_is_max_s_dimension_by_keyword_and_the_other_operand_by_place()
     assert x.max(dim=d).indices.tolist() == [1, 0] and torch.min(x, dim=d, keepdim=True).values.tolist() == [[1, 2]]
     assert x.max(d).tolist() == x.tolist() and torch.min(x, d).tolist() == [[0, 0], [0, 0]]
     assert x.max(torch.ones(2) * 4).tolist() == [[4, 5], [4, 4]]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda x: torch.linalg.pinv(x, hermitian=True), "linalg.eigh: A must be batches of square matrices"),
+        (lambda x: torch.linalg.cond(x, "fro"), r"linalg.cond\(ord=fro\): A must be batches of square matrices"),
+    ],
+    ids=["pinv", "cond"],
+)
+def test_matrices_that_are_not_square_are_called_as_torch_calls_them(call, said):
+    with pytest.raises(RuntimeError, match=said):
+        call(torch.ones(2, 3))

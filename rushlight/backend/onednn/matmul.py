@@ -5,10 +5,9 @@ Measured against NumPy's OpenBLAS, one thread each, for x @ y and, in brackets, 
 1024 cubed: 14000 (13400), 14400 (14300). Small products are better left to OpenBLAS: (4, 400) @ (400, 120) takes 6.8
 (12.2), OpenBLAS 5.9 (5.2). In bfloat16 OpenBLAS needs copies in float32, and the tile units (AMX) are faster than it.
 
-OpenBLAS's kernels for AVX-512, but not those for AVX2, are slow where few rows meet a transposed weight: (28, 128) @ (128, 384)
-takes it 31 (50), oneDNN 29 (34); (8, 256) @ (256, 256) 10 (43), 14 (20); with many rows a fifth: (512, 64) @ (64, 256) (201), (159).
-Both have the same bits up to 128 terms. Up to 1,200
-elements of the result it has others, twice as fast as a call of oneDNN: (8, 784) @ (784, 128) takes it (18), oneDNN (31).
+OpenBLAS's kernels for AVX-512, but not those for AVX2, are slow at a transposed weight: (8, 256) @ (256, 256) takes it 10 (43),
+oneDNN 14 (20); (28, 128) @ (128, 384) 31 (50), 29 (34); (512, 64) @ (64, 256) (201), (159). For results of up to 1,200 elements
+it has others, twice as fast as a call of oneDNN: (8, 784) @ (784, 128) (18), oneDNN (31). Both have the same bits up to 128 terms.
 """
 
 import math
@@ -40,9 +39,10 @@ def is_worthwhile(elements: int, work: int) -> bool:
 
 def matmul(x, y, bias=None):
     """x @ y for matrices, contiguous or transposed views of contiguous ones, of 2.5 million multiply-adds or more (in
-    bfloat16 of 100,000; by a transposed weight, with AVX-512, of 500,000, or 250,000 for few rows), plus a bias (m,) on the way: up to a tenth less than in a pass of its own, and in bfloat16
-    rounded once only.
-    They must also hold 16,384 elements together: thinner products are bound by memory.
+    bfloat16 of 100,000; by a transposed weight, with AVX-512, of 500,000, or 250,000 for few rows).
+
+    A bias (m,) is added on the way: up to a tenth less than in a pass of its own, and in bfloat16 rounded once only.
+    The matrices must also hold 16,384 elements together: thinner products are bound by memory.
 
     NotImplemented for everything else, and where oneDNN is missing.
     """
@@ -103,7 +103,7 @@ def _is_slow_in_openblas(x, y, work):
         x.dtype == FLOAT32
         and work >= (_TRANSPOSED_MULTIPLY_ADDS_OF_FEW if len(x) <= _FEW_ROWS else _TRANSPOSED_MULTIPLY_ADDS)
         and y.shape[1] >= _LEAST_COLUMNS
-        and len(x) * y.shape[1] > _SMALL_RESULT
+        and not has_small_kernel(len(x), y.shape[1], x.shape[1])
         and not y.flags.c_contiguous
         and x.flags.c_contiguous
         and y.flags.f_contiguous

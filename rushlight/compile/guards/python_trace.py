@@ -182,9 +182,7 @@ class Trace:
         self._listener = listener
         self._offsets: dict[CodeType, tuple[dict[str, Any], set[int], Callable]] = {}
         self._before: tuple = ()
-        self._context: dict[
-            ContextVar, Any
-        ] = {}  # what context variables were before the first call of a method of theirs
+        self._context: dict[ContextVar, Any] = {}  # what they were before the call first read or set them
 
     def reads(self) -> Reads:
         """What was read while the context was entered."""

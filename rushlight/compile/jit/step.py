@@ -74,9 +74,7 @@ _MANY = 5  # captures that are not worth a table
 # Shapes of arguments that take turns (`_is_repaid`, and modules of ordinary loops):
 MOST_SHAPES = 64  # programs of one function or module
 REPAID = 64  # calls of one shape that save what a program takes: 150 ms for an encoder of 4 layers, and 1.5 in a call
-_BETWEEN = (
-    256  # calls between two captures: at first they take a fourth of the time, and soon less than the programs save
-)
+_BETWEEN = 256  # calls between two captures, which at first take a fourth of the time, and soon less than they save
 _WAITING = 2  # shapes that wait for their second capture
 _PATIENCE = 1024  # calls after which those are given up
 _SIGNATURES = 1024  # that are counted
@@ -136,10 +134,7 @@ class CompiledStep:
         self.calls = 0
         self.templates: dict[int, Any] = {}  # of calls with so many tensors and nothing else
         self.captured: list[_Captured] = []
-        self.by_shapes: tuple[list[_Captured], dict[tuple, list[_Captured]]] = (
-            [],
-            {},
-        )  # of what was captured, and their table
+        self.by_shapes: tuple[list[_Captured], dict] = [], {}  # what was captured, and its table by shapes
         self.seen: dict[Any, int] = {}  # signature -> calls without a program, where these are counted
         self.replays = self.without = 0  # calls with a program, and those without one that were counted
         self.since = 0  # both before the last capture

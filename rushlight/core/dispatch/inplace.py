@@ -21,7 +21,6 @@ import numpy as np
 from ..device import conjugated
 from ..device.buffer import Buffer, as_array, outline_of
 from ..device.conjugated import elements_of
-from ..own_code import is_own_file
 from ..tensor import dtype as dtypes
 from ..tensor.casting import copy_into
 from ..tensor.channels_last import follow_channels
@@ -234,13 +233,10 @@ def is_written_by(depth: int) -> bool:
 
 
 def _wrote(s: Any, state: State, depth: int = 2) -> None:
-    """`s.wrote(...)`, with the user's line looked up from frame `depth` on, as cheaply as can be."""
+    """`s.wrote(...)`, with the user's line looked up from frame `depth` on, in one function."""
     writer = state.writer
     if writer is None:
-        frame = _getframe(depth)
-        while frame is not None and is_own_file(frame.f_code.co_filename):
-            frame = frame.f_back
-        writer = None if frame is None else (frame.f_code, frame.f_lasti)
+        writer = user_line(depth + 1)
     s.version += 1
     s.stamp = stamp = tick()
     s.writes = (*s.writes[LATEST], (stamp, writer))
@@ -562,11 +558,8 @@ def set_history(self: Tensor, node: Node) -> None:
         slices.inner, slices.chain = node, chain
         node.outer = weakref.ref(slices)
         slices.saved, slices.storage, slices.hooks = (), None, None
-        slices.shape, slices.dtype, slices.strides = (
-            base._array.shape,
-            base._array.dtype,
-            outline_of(base._array).strides,
-        )
+        slices.shape, slices.dtype = base._array.shape, base._array.dtype
+        slices.strides = outline_of(base._array).strides
         follow(base, slices)
     if s.views:
         refresh_views(s)
@@ -618,14 +611,15 @@ def replay(parent: Tensor, record: Op, metadata: tuple) -> Tensor:
 
 
 class CopySlices(Node):
-    """The history of a base one of whose views was written: the write's rule acts on that part of the gradient."""
+    """The history of a base one of whose views was written: the write's rule acts on that part of the gradient.
+
+    strides: of the base, in bytes, which its gradient has as in torch; None where they are not known.
+    """
 
     __slots__ = ("inner", "chain", "strides")
     inner: Any
     chain: tuple
-    strides: (
-        tuple[int, ...] | None
-    )  # of the base, in bytes: its gradient has them, as in torch; None where they are not known
+    strides: tuple[int, ...] | None
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"

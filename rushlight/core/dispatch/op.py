@@ -153,11 +153,9 @@ class Op:
         self.promote, self.view, self.rest = promote, view, rest
         self.outputs, self.extras, self.returns = outputs, extras, returns
         self.differentiable = differentiable
-        self.inplace = inplace
-        self.out = out
+        self.inplace, self.out = inplace, out
         self.samples = samples
-        self.draws = draws
-        self.unrounded = unrounded
+        self.draws, self.unrounded = draws, unrounded
         self.signature = entry.Signature(kernel) if self.kind == "general" else entry.POINTWISE[self.kind]
         self.lacks = lacking(name)
         self.places: Callable | None = None  # where it writes in place, for a tensor whose elements share memory

@@ -194,15 +194,15 @@ def _(g, out0, upper):
 
 @composite(name="linalg_cholesky_ex", function=False, out=True)
 def cholesky_ex(input, *, upper=False, check_errors=False):
-    """A = L L^H, and info: the order of the first leading minor that is not positive, or 0.
+    """L with A = L L^H for A = input, and info: the order of the first leading minor that is not positive, or 0.
 
     Args:
-        upper: whether to give the upper triangle, with input = U^H U.
+        upper: whether to give the upper triangle, with A = U^H U.
         check_errors: whether to raise where info is not 0.
         out: the two tensors to write the results to.
     Shape: (*, n, n) -> (*, n, n), (*) int32
     Raises:
-        linalg.LinAlgError: input is not positive-definite, as in `cholesky_ex(-eye(2), check_errors=True)`.
+        linalg.LinAlgError: `input` is not positive-definite, as in `cholesky_ex(-eye(2), check_errors=True)`.
 
     >>> cholesky_ex(-eye(2)).info
     tensor(1, dtype=torch.int32)
@@ -212,13 +212,13 @@ def cholesky_ex(input, *, upper=False, check_errors=False):
 
 @composite(name="linalg_cholesky", function=False, out=True)
 def cholesky(input, *, upper=False):
-    """The lower triangular L with input = L L^H, or with `upper` the upper one with input = U^H U.
+    """The lower triangular L with A = L L^H for A = input, or with `upper` the upper one with A = U^H U.
 
     Args:
         out: the tensor to write the result to.
     Shape: (*, n, n) -> (*, n, n)
     Raises:
-        linalg.LinAlgError: input is not positive-definite, as in `cholesky(-eye(2))`.
+        linalg.LinAlgError: `input` is not positive-definite, as in `cholesky(-eye(2))`.
         RuntimeError: the matrices are not square, as in `cholesky(ones(2, 3))`.
 
     >>> cholesky(tensor([[4.0, 2.0], [2.0, 5.0]]))

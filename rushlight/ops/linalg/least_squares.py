@@ -60,13 +60,13 @@ def pinv(input, rcond=None, hermitian=False, *, atol=None, rtol=None):
 
     Args:
         rcond: the old name of `rtol`.
-        hermitian: whether input is symmetric or Hermitian, which is faster.
+        hermitian: whether the matrices are symmetric or Hermitian, which is faster.
         atol: 0 by default.
         rtol: max(m, n) times the type's epsilon by default, or 0 where a positive `atol` is given.
         out: the tensor to write the result to.
     Shape: (*, m, n) -> (*, n, m)
     Raises:
-        RuntimeError: input has less than two dimensions, as in `pinv(ones(2))`.
+        RuntimeError: `input` has less than two dimensions, as in `pinv(ones(2))`.
 
     >>> pinv(tensor([[2.0], [0.0]]))
     tensor([[0.5000, 0.0000]])
@@ -84,7 +84,7 @@ def pinv(input, rcond=None, hermitian=False, *, atol=None, rtol=None):
     atol, rtol = tolerances(input, atol, rtol)
     if hermitian and a.shape[-1] != a.shape[-2]:
         raise RuntimeError(
-            f"linalg.eigh: input must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices"
+            f"linalg.eigh: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices"
         )
     return _pinv(input, _number(atol), _number(rtol), hermitian)
 
@@ -201,11 +201,11 @@ def _(g, A, B, out0, rcond, driver, needs):
 
 @composite(name="linalg_lstsq", function=False, out=True)
 def lstsq(input, b, rcond=None, *, driver=None):
-    """X that makes |input X - b| smallest, of the smallest norm where there are many; also residuals, rank, singular values.
+    """X that makes |A X - b| smallest for A = input, of the smallest norm where there are many; also residuals, rank, singular values.
 
     Args:
         rcond: singular values up to rcond times the largest count as zero.
-        driver: "gelsy" (default), "gels" (input of full rank), "gelsd", "gelss": which of the other results are filled.
+        driver: "gelsy" (default), "gels" (of full rank), "gelsd", "gelss": which of the other results are filled.
         out: the four tensors to write the results to.
     Shape: (*, m, n), (*, m, k) -> (*, n, k), residuals (*, k), rank (*), singular values (*, min(m, n))
     Raises:

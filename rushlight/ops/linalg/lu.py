@@ -243,16 +243,16 @@ def check_system(A, B, left, name):
 
 @primitive(name="linalg_solve_triangular", public=False, out=True, columns=(0,))
 def solve_triangular(input, B, /, *, upper, left=True, unitriangular=False):
-    """X with input X = B for triangular input; the other triangle is not read. input zero on the diagonal gives infinities and nans.
+    """X with A X = B for triangular A = input; the other triangle is not read. A zero on the diagonal gives infinities and nans.
 
     Args:
         upper: which triangle.
-        left: False for X input = B.
+        left: False for X A = B.
         unitriangular: whether the diagonal counts as ones.
         out: the tensor to write the result to.
     Shape: (*, n, n), (*, n, k) -> (*, n, k); right: (*, n, n), (*, k, n) -> (*, k, n)
     Raises:
-        RuntimeError: input is not square, as in `solve_triangular(ones(2, 3), ones(2, 1), upper=True)`.
+        RuntimeError: `input` is not square, as in `solve_triangular(ones(2, 3), ones(2, 1), upper=True)`.
 
     >>> solve_triangular(tensor([[2.0, 0.0], [4.0, 4.0]]), tensor([[2.0], [8.0]]), upper=False)
     tensor([[1.],

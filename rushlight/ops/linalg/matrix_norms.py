@@ -46,7 +46,7 @@ def _check_not_empty(x, ord, dims):
 
 @composite(name="linalg_vector_norm", function=False, out=True)
 def vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None):
-    """(sum |input|^ord)^(1/ord) over `dim`; inf and -inf: the largest and smallest |input|; 0: how many are not zero.
+    """(sum |x|^ord)^(1/ord) over `dim`; inf and -inf: the largest and smallest |x|; 0: how many are not zero.
 
     Args:
         dim: an int or a tuple; all dimensions by default.
@@ -55,7 +55,7 @@ def vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None):
         out: the tensor to write the result to.
     Shape: (*) -> (*) without `dim`
     Raises:
-        RuntimeError: input is of integers, as in `vector_norm(tensor([1, 2]))`.
+        RuntimeError: `input` is of integers, as in `vector_norm(tensor([1, 2]))`.
         IndexError: `dim` is out of range, as in `vector_norm(ones(2), dim=1)`.
 
     >>> vector_norm(tensor([3.0, 4.0]))
@@ -142,7 +142,7 @@ def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     Shape: (*, m, n) -> (*)
     Raises:
         RuntimeError: `ord` is another text, as in `matrix_norm(eye(2), "x")`.
-        RuntimeError: input has less than two dimensions, as in `matrix_norm(ones(2))`.
+        RuntimeError: `input` has less than two dimensions, as in `matrix_norm(ones(2))`.
 
     >>> matrix_norm(tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(5.)
@@ -222,7 +222,7 @@ def frobenius_norm(input, dim=(), keepdim=False):
 
 @composite(name="linalg_cond", function=False, out=True)
 def cond(input, p=None):
-    """How much solving with input may enlarge an error: norm(input) norm(input^-1), by default of the 2-norm; infinite where input is singular.
+    """How much solving with A = input may enlarge an error: norm(A) norm(A^-1), by default of the 2-norm; infinite where A is singular.
 
     Args:
         p: a norm as in `matrix_norm`; 2 by default.
@@ -247,7 +247,7 @@ def cond(input, p=None):
         return top / low if p is None or p > 0 else low / top
     if a.shape[-1] != a.shape[-2]:
         raise RuntimeError(
-            f"linalg.cond(ord={p}): input must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} "
+            f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} "
             "matrices"
         )
     if p == "nuc":
@@ -305,13 +305,13 @@ def matrix_rank(input, tol=None, hermitian=False, *, atol=None, rtol=None):
 
     Args:
         tol: the old name of `atol`.
-        hermitian: whether input is symmetric or Hermitian, which is faster.
+        hermitian: whether the matrices are symmetric or Hermitian, which is faster.
         atol: 0 by default.
         rtol: max(m, n) times the type's epsilon by default, or 0 where a positive `atol` is given.
         out: the tensor to write the result to.
     Shape: (*, m, n) -> (*) int64
     Raises:
-        RuntimeError: input has less than two dimensions, as in `matrix_rank(ones(2))`.
+        RuntimeError: `input` has less than two dimensions, as in `matrix_rank(ones(2))`.
 
     >>> matrix_rank(tensor([[1.0, 2.0], [2.0, 4.0]]))
     tensor(1)

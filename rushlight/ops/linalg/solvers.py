@@ -246,7 +246,7 @@ def _check_cholesky_solve(b, a):
 
 @primitive(method=True, out=True, columns=(0,))
 def cholesky_solve(input, input2, /, upper=False):
-    """X with A X = input, where A = input2 input2^H, or U^H U with `upper`.
+    """X with A X = input, where A = L L^H for L = input2, or with `upper` U^H U for U = input2.
 
     Args:
         input2: the factor.
@@ -266,7 +266,7 @@ def cholesky_solve(input, input2, /, upper=False):
 
 @cholesky_solve.vjp
 def _(g, input2, out, upper, needs):
-    """Through A: g_A = -A^-1 g X^H, made symmetric, and g_L = g_A input2; torch fills the triangle that is not read too."""
+    """Through A: g_A = -A^-1 g X^H, made symmetric, and g_L = g_A L; torch fills the triangle that is not read too."""
     g_b = cholesky_solve(g, input2, upper)
     common = g_b @ out.mH
     common = common + common.mH

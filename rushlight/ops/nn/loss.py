@@ -41,15 +41,12 @@ def _reduction(given: str | int) -> str:
     """The word for what torch's core losses take as a number: 0 by default, unlike in `nn.functional`."""
     if given in _REDUCTIONS:
         return str(given)
-    if isinstance(given, (int, np.integer)) and not isinstance(
-        given, bool
-    ):  # others than 1 and 2 reduce nothing, as in torch
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+        # others than 1 and 2 reduce nothing, as in torch
         return _REDUCTIONS[given] if 0 <= given < len(_REDUCTIONS) else "none"
-    if type(given) is not int or not 0 <= given < len(_REDUCTIONS):
-        raise ValueError(
-            f"{given} is not a valid value for reduction: it has to be one of {', '.join(_REDUCTIONS)}, or 0, 1, 2"
-        )
-    return _REDUCTIONS[given]
+    raise ValueError(
+        f"{given} is not a valid value for reduction: it has to be one of {', '.join(_REDUCTIONS)}, or 0, 1, 2"
+    )
 
 
 def _reduce(t: Tensor, reduction: str | int) -> Tensor:
@@ -525,9 +522,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="me
     refuse_history("multi_margin_loss", weight=weight)
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(f"expected scalar type {type_word(input.dtype)} but found {type_word(weight.dtype)}")
-    x = (
-        input.contiguous() if input._array.ndim == 2 else input.reshape(1, -1)
-    )  # whose gradient is C-contiguous, as torch's
+    # whose gradient is C-contiguous, as torch's
+    x = input.contiguous() if input._array.ndim == 2 else input.reshape(1, -1)
     t = target.reshape(-1)
     if x._array.shape[0] != t._array.shape[0] or target._array.ndim > 1:
         raise RuntimeError(

@@ -177,7 +177,7 @@ class _Text:
             return b.load(self.elem, 0, self.at(x, place), self.bytes)
 
         rest = b.op("sub", n, 1)
-        (total,) = self.in_levels(rest, bits, lambda i: [term(b.op("add", i, 1))], 0, LEVELS_OF_BATCH)
+        (total,) = self.in_levels(rest, bits, lambda i: [term(b.op("add", i, 1))], 0, LEVELS_OF_BATCH, side=1)
         total = self.plus(total, term(number(0, "i64")))
         count = b.convert("sitofp", b.op("sub", number(0, "i64"), n), self.elem)
         b.store(self.plus(b.op("fdiv", total, count), self.zeros(0)), out, self.bytes)
@@ -281,10 +281,11 @@ class _Text:
             r = self.plus(r, other)
         return r
 
-    def in_levels(self, size: Val, bits: Val, load: _Load, lanes: int, levels: int = LEVELS) -> list[Val]:
-        """The sums of `size` lists of terms, four to a list, or one: 2**bits terms make one of the next level."""
+    def in_levels(
+        self, size: Val, bits: Val, load: _Load, lanes: int, levels: int = LEVELS, side: int = SIDE_BY_SIDE
+    ) -> list[Val]:
+        """The sums of `size` lists of terms, `side` to a list: 2**bits terms make one of the next level."""
         b = self.b
-        side = SIDE_BY_SIDE if levels == LEVELS else 1
         slots = [[b.alloca(self.elem, lanes) for _ in range(side)] for _ in range(levels)]
 
         def cleared(level: int) -> None:
