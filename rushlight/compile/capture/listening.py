@@ -19,12 +19,15 @@ def listen(listener: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
     watch = watch_modules.value
     state.listener = listener
     state.refresh()
-    trace = Trace(listener) if isinstance(listener, Listener) else nullcontext()
+    trace: Any = nullcontext()
+    if isinstance(listener, Listener):
+        trace = listener.trace = Trace(listener)
     try:
         with Output(listener), nullcontext() if watch is None else watch(), trace:
             return function(*args, **kwargs)
     finally:
         if isinstance(trace, Trace):
+            listener.trace = None
             listener.read_names(trace.reads())
         state.listener = None
         if state.autocast is not None:

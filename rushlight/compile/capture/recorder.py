@@ -23,7 +23,7 @@ from ...core.tensor.strides import element_strides
 from ...core.tensor.tensor import Tensor
 from ...ops.shape.copying import _clone
 from ..guards.python_state import MOST_BYTES, PythonState
-from ..guards.python_trace import Reads
+from ..guards.python_trace import Reads, Trace
 from ..ir.graph import Call, Graph, Ref, Update, Value, Write, same_strides
 from ..ir.overlapping_writes import Ordered, is_ordered
 from .exchanges import record_exchange
@@ -600,6 +600,7 @@ class Listener:
     def __init__(self, recorder: Recorder, raises: Callable[[Exception], bool]):
         self._recorder, self.raises = recorder, raises
         self.error: CaptureError | None = None
+        self.trace: Trace | None = None  # notes the user's Python meanwhile
 
     @property
     def recorder(self) -> Recorder | None:
@@ -611,10 +612,15 @@ class Listener:
 
     def _pass_on(self, method: Callable, values: tuple) -> Any:
         if self.error is None:
+            trace = self.trace
+            paused = trace is not None and trace.pause()
             try:
                 return method(*values)
             except Exception as error:
                 self.refuse(error)
+            finally:
+                if trace is not None and paused:
+                    trace.resume()
         elif self.raises(self.error):
             raise self.error  # what the user's code has caught
         return None

@@ -2,8 +2,8 @@
 
 A replay runs none of it. So whatever that code read has to be as it was, which `python_state.py` checks, and whatever it
 called has to be a function that gives the same for the same arguments and does nothing else (`pure_calls.py`). Both are
-known from the run itself: an instruction that did not run reads nothing. `sys.settrace` tells of instructions,
-`sys.setprofile` of C functions; the package's own frames, and what they call in the standard library, are left out.
+known from the run itself: an instruction that did not run reads nothing (`python_events.py` tells of them). The package's own
+frames, and what they call in the standard library, are left out.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from __future__ import annotations
 import dis
 import os
 import re
-import sys
 import weakref
-from collections.abc import Callable
+from collections import namedtuple
 from contextvars import ContextVar
 from functools import lru_cache
 from types import CodeType, FrameType
@@ -27,6 +26,7 @@ from ...core.tensor.storage import describe
 from ..capture.sources import CaptureError
 from .checks import MISSING, PLAIN, is_same
 from .pure_calls import called_name, is_pure
+from .python_events import watch
 
 _STANDARD = (os.path.dirname(os.__file__) + os.sep, "<frozen")
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?!(?:numpy|ml_dtypes|llvmlite|PIL|safetensors|tqdm)[/\\])")
@@ -37,6 +37,7 @@ _CELL = frozenset(
     ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_CLOSURE", "LOAD_FROM_DICT_OR_DEREF", "STORE_DEREF", "COPY_FREE_VARS")
 )
 _ATTRIBUTE = frozenset(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM", "STORE_ATTR", "DELETE_ATTR"))
+_NAMED_TUPLE = namedtuple("_", ()).__new__.__code__.co_names  # of "<string>", whoever made the class
 _BY_ANY_KEY = frozenset(("items", "values", "keys", "get", "pop", "copy", "update", "setdefault"))
 _BY_ANY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr", "vars", "dir", "__dict__", "attrgetter"))
 
@@ -166,7 +167,7 @@ def _is_library(file: str) -> bool:
 
 
 def _is_standard(code: CodeType) -> bool:
-    return _is_library(code.co_filename)
+    return _is_library(code.co_filename) or code.co_names == _NAMED_TUPLE
 
 
 def is_users_module(module: Any) -> bool:
@@ -180,8 +181,8 @@ class Trace:
 
     def __init__(self, listener: Any):
         self._listener = listener
-        self._offsets: dict[CodeType, tuple[dict[str, Any], set[int], Callable]] = {}
-        self._before: tuple = ()
+        self._offsets: dict[CodeType, tuple[dict[str, Any], set[int]]] = {}
+        self._events: Any = None
         self._context: dict[ContextVar, Any] = {}  # what they were before the call first read or set them
 
     def reads(self) -> Reads:
@@ -191,40 +192,50 @@ class Trace:
         if left and self._listener.error is None:  # the call is over: nothing to interrupt
             self._listener.error = CaptureError(f"the context variable {left[0]!r} is left with another value")
         reads.context.update(self._context)
-        for code, (scope, offsets, _) in self._offsets.items():
+        for code, (scope, offsets) in self._offsets.items():
             reads.add(code, scope, offsets)
         return reads
 
     def __enter__(self) -> Trace:
-        self._before = sys.gettrace(), sys.getprofile()
-        sys.settrace(self._called)
-        sys.setprofile(self._calling)
+        self._events = watch(self)
         return self
 
     def __exit__(self, *error: object) -> None:
-        tracing, profiling = self._before
-        if profiling is None or callable(profiling):
-            sys.setprofile(profiling)
-        else:  # cProfile's before Python 3.12, which is C: it sets itself
-            sys.setprofile(None)
-            profiling.enable()
-        sys.settrace(tracing)
+        events, self._events = self._events, None
+        if events is not None:
+            events.stop()
 
-    def _called(self, frame: FrameType, event: str, _: Any) -> Callable | None:
+    def pause(self) -> bool:
+        """Note nothing until `resume`, while code runs that calls none of the user's. Whether `resume` is needed."""
+        return self._events is not None and self._events.pause()
+
+    def resume(self) -> None:
+        """Note again what runs."""
+        if self._events is not None:
+            self._events.resume()
+
+    def leaves_out(self, code: CodeType) -> bool:
+        """Whether code runs for this package, not for the user."""
+        return is_ours(code)
+
+    def begins(self, frame: FrameType) -> set[int] | None:
+        """A frame begins: the set for the offsets of its instructions that run, None where it does not count."""
         code = frame.f_code
-        if _OURS.get(code.co_filename):
-            return None
         known = self._offsets.get(code)
         if not self._counts(frame, code, known is not None):
             return None
         if known is None:
-            known = self._offsets[code] = _noting(frame.f_globals)
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        return known[2]
+            known = self._offsets[code] = frame.f_globals, set()
+        return known[1]
 
     def _counts(self, frame: FrameType, code: CodeType, known: bool) -> bool:
         """Whether a frame runs for the user, not for this package, while the call is captured."""
-        if is_ours(code) or thread.state.listener is not self._listener or self._listener.error is not None:
+        if (
+            is_ours(code)
+            or _is_made_by_us(frame)
+            or thread.state.listener is not self._listener
+            or self._listener.error is not None
+        ):
             return False
         if _is_in_finalizer(frame):
             return False
@@ -237,9 +248,8 @@ class Trace:
             caller = caller.f_back
         return caller is None or not is_ours(caller.f_code)
 
-    def _calling(self, frame: FrameType, event: str, function: Any) -> None:
-        if event != "c_call" or _OURS.get(frame.f_code.co_filename) or is_ours(frame.f_code):
-            return
+    def calls(self, frame: FrameType, function: Any) -> None:
+        """A frame calls a C function."""
         if type(getattr(function, "__self__", None)) is ContextVar:
             if self._counts(frame, frame.f_code, False):
                 self._note_context(function.__self__)
@@ -263,6 +273,11 @@ class Trace:
         self._context[variable] = before
 
 
+def _is_made_by_us(frame: FrameType) -> bool:
+    """Whether a frame's code was made from a text, as that of data classes is, for a class of this package."""
+    return frame.f_code.co_filename == "<string>" and str(frame.f_globals.get("__name__")).startswith(own_code.MODULES)
+
+
 def _is_in_finalizer(frame: FrameType | None) -> bool:
     """Whether a frame runs because an object of a library goes: at any moment, whatever the user's code does then."""
     while frame is not None and (_is_standard(frame.f_code) or _INSTALLED.search(frame.f_code.co_filename)):
@@ -282,19 +297,6 @@ def _is_import_of_ours(frame: FrameType) -> bool:
             return caller is not None and is_ours(caller.f_code)
         caller = caller.f_back
     return False
-
-
-def _noting(scope: dict[str, Any]) -> tuple[dict[str, Any], set[int], Callable]:
-    """The globals of a code object, the offsets of its instructions that run, and the function that notes them."""
-    offsets: set[int] = set()
-    add = offsets.add
-
-    def note(frame: FrameType, event: str, _: Any) -> Callable:
-        if event == "opcode":
-            add(frame.f_lasti)
-        return note
-
-    return scope, offsets, note
 
 
 def _user_frame(frame: FrameType) -> FrameType:
