@@ -115,7 +115,14 @@ class _Planner:
     def _can_overwrite(self, new: Value, old: Value) -> bool:
         """Whether `new` may be written over `old`."""
         at = self.defined[new]
-        return all(i <= at for i in self.read.get(old, ())) and reads_in_place(self.graph.nodes[at], new, old)
+        return all(i <= at for i in self.read.get(old, ())) and self._reads_in_place(at, new, old)
+
+    def _reads_in_place(self, at: int, new: Value, old: Value) -> bool:
+        """Whether the node at `at`, which writes `new`, reads `old` only where, at that point, it then writes."""
+        node = self.graph.nodes[at]
+        if isinstance(node, Update):  # of thousands of parameters: its reads are not gone through for each
+            return self.read.get(old, []).count(at) == 1
+        return reads_in_place(node, new, old)
 
     # ---------------------------------------------------------------------------------------------- outputs
 
@@ -224,7 +231,7 @@ class _Planner:
                     if root.dtype != new.dtype or any(v in final or max(self.read.get(v, [0])) > i for v in group):
                         continue
                     alive = [v for v in group if i in self.read.get(v, ())]
-                    if alive == [old] and reads_in_place(node, new, old):
+                    if alive == [old] and self._reads_in_place(i, new, old):
                         self.root[new] = root
                         members[root] = [*group, new]
                         taken.add(root)
@@ -340,8 +347,6 @@ def _onto(node: Node, new: Value, old: Value, copy: Value) -> Node:
 
 def reads_in_place(node: Node, new: Value, old: Value) -> bool:
     """Whether a node that writes `new` reads `old` only where, at that point, it then writes."""
-    if isinstance(node, Update):
-        return sum(r.value is old for r in node.reads()) == 1
     if isinstance(node, Extern):
         return not any(o is not None and o.value is old for o in node.operands)
     if isinstance(node, Call) and is_exchange(node):
