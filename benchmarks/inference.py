@@ -1,4 +1,6 @@
-"""Evaluation of trained networks, one batch a call: compiled, as it is written, ONNX Runtime, torch. Milliseconds a call.
+"""Evaluation of trained networks: compiled, as it is written, ONNX Runtime, torch. Milliseconds a call.
+
+A call is one batch; of the GPT, 64 tokens one after the other, with a cache of keys and values that is handed on.
 
 Each library has a process of its own, and they take turns (`paired.py`). ONNX Runtime runs what `rushlight.onnx.export`
 writes. A variant is called for some seconds before it is timed: a module that evaluates becomes a program after calls that
@@ -96,7 +98,61 @@ def _mobile(torch: Any) -> Any:
     return nn.Sequential(*stem, *(Block(*shape) for shape in shapes), *head), lambda n: torch.randn(n, 3, 96, 96)
 
 
-CASES = {"MLP": _mlp, "text encoder": _encoder, "LSTM": _lstm, "ResNet-18": _resnet, "inverted residuals": _mobile}
+_TOKENS = 64  # that a call of the GPT generates
+
+
+def _gpt(torch: Any) -> Any:
+    """One token's pass through four pre-norm layers of width 128, with the keys and values of the tokens before it."""
+    nn, heads, width, layers = torch.nn, 4, 128, 4
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.before, self.after = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.project, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.wide = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+        def forward(self, x: Any, at: Any, seen: Any, keys: Any, values: Any) -> Any:
+            q, k, v = self.project(self.before(x)).reshape(-1, 1, 3 * heads, width // heads).transpose(1, 2).chunk(3, 1)
+            keys, values = torch.where(at, k, keys), torch.where(at, v, values)
+            y = nn.functional.scaled_dot_product_attention(q, keys, values, attn_mask=seen)
+            x = x + self.out(y.transpose(1, 2).reshape(-1, 1, width))
+            return x + self.wide(self.after(x)), keys, values
+
+    class Step(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.tokens, self.places = nn.Embedding(1000, width), nn.Embedding(_TOKENS, width)
+            self.blocks = nn.ModuleList(Block() for _ in range(layers))
+            self.head = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 1000))
+            self.register_buffer("places_of_all", torch.arange(_TOKENS))
+
+        def forward(self, token: Any, place: Any, keys: Any, values: Any) -> Any:
+            """token: (batch,). place: (1,). keys, values: (layers, batch, heads, tokens, width of a head)."""
+            x = self.tokens(token)[:, None] + self.places(place)
+            at, seen = (self.places_of_all == place)[:, None], (self.places_of_all <= place)[None]
+            new_keys, new_values = [], []
+            for i, block in enumerate(self.blocks):
+                x, k, v = block(x, at, seen, keys[i], values[i])
+                new_keys.append(k)
+                new_values.append(v)
+            return self.head(x)[:, 0].argmax(1), torch.stack(new_keys), torch.stack(new_values)
+
+    def make(n: int) -> tuple:
+        cache = torch.zeros(layers, n, heads, _TOKENS, width // heads)
+        return torch.randint(0, 1000, (n,)), torch.tensor([0]), cache, cache
+
+    return Step(), make
+
+
+CASES = {
+    "MLP": _mlp,
+    "text encoder": _encoder,
+    "LSTM": _lstm,
+    "ResNet-18": _resnet,
+    "inverted residuals": _mobile,
+    f"GPT, {_TOKENS} tokens": _gpt,
+}
 
 
 def cases(library: Any, case: str, batch: int, how: str) -> dict[str, Callable[[], Any]]:
@@ -104,40 +160,49 @@ def cases(library: Any, case: str, batch: int, how: str) -> dict[str, Callable[[
     library.manual_seed(0)
     module, make = CASES[case](library)
     module.eval()
-    inputs = [make(batch) for _ in range(_INPUTS)]
-    run = _of_onnxruntime(library, module, inputs) if how == "onnxruntime" else _of_module(library, module, inputs, how)
+    inputs = [_tuple(make(batch)) for _ in range(_INPUTS)]
+    if how == "onnxruntime":
+        run, prepared = _of_onnxruntime(library, module, inputs[0]), [[x.numpy() for x in row] for row in inputs]
+        places = [library.tensor([i]).numpy() for i in range(_TOKENS)]
+    else:
+        run, prepared = _of_module(library, module, how), inputs
+        places = [library.tensor([i]) for i in range(_TOKENS)]
     position = 0
 
+    @library.no_grad()
     def call() -> None:
         nonlocal position
         position = (position + 1) % _INPUTS
-        run(position)
+        row = prepared[position]
+        if len(row) == 1:
+            run(*row)
+            return
+        token, _, keys, values = row
+        for place in places:
+            token, keys, values = run(token, place, keys, values)
 
     return {"call": call}
 
 
-def _of_module(library: Any, module: Any, inputs: list, how: str) -> Callable[[int], Any]:
-    called = library.compile(module) if how == "compiled" else module
-
-    @library.no_grad()
-    def run(i: int) -> Any:
-        return called(inputs[i])
-
-    return run
+def _tuple(inputs: Any) -> tuple:
+    return inputs if isinstance(inputs, tuple) else (inputs,)
 
 
-def _of_onnxruntime(library: Any, module: Any, inputs: list) -> Callable[[int], Any]:
+def _of_module(library: Any, module: Any, how: str) -> Callable[..., Any]:
+    return library.compile(module) if how == "compiled" else module
+
+
+def _of_onnxruntime(library: Any, module: Any, example: tuple) -> Callable[..., Any]:
     import onnxruntime
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.onnx")
-        library.onnx.export(module, (inputs[0],), str(path), opset_version=18)
+        library.onnx.export(module, example, str(path), opset_version=18)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = library.get_num_threads()
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    name = session.get_inputs()[0].name
-    feeds = [{name: x.numpy()} for x in inputs]
-    return lambda i: session.run(None, feeds[i])
+    names = [i.name for i in session.get_inputs()]
+    return lambda *row: session.run(None, dict(zip(names, row, strict=True)))
 
 
 def measure(case: str, batch: int, threads: int, pairs: int, warm_s: float) -> dict[str, list[float]]:
