@@ -97,11 +97,14 @@ def install() -> None:
 
 
 def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
-    """Let generated code draw random numbers, decide trials, write to repeated places, and pool images.
+    """Let generated code draw random numbers, decide trials, write to repeated places, and pool images; keep freed memory.
 
     Returns what makes the words, and what does such writes.
     """
     from .lower.eager import combine, copies, draws, trials, twister, windows
+    from .runtime.heap import keep_freed
+
+    keep_freed()
 
     extension_points.random_blocks.register(twister.words)
     if draws.available():

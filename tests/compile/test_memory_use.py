@@ -134,6 +134,14 @@ def test_what_the_user_says_of_the_heap_stays(monkeypatch):
     assert len(calls) == 2
 
 
+def test_whoever_makes_a_program_keeps_freed_memory(monkeypatch):
+    """A GPT that generates made two results of 1 MB a token, whose pages the system had to clear each time: 68 for 34 ms."""
+    calls = []
+    monkeypatch.setattr(heap, "keep_freed", lambda: calls.append(1))
+    _program(torch.nn.Linear(3, 4).eval(), torch.zeros(2, 3))
+    assert calls
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="asks Linux")
 def test_a_capture_takes_no_more_memory_than_the_call():
     """Thirty intermediates of 4 MB, of which two live at a time."""

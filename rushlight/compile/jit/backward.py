@@ -38,7 +38,6 @@ from ..log import show
 from ..lower.llvm.engine import available
 from ..lower.onednn import few_channels_eager
 from ..rules import steps_of
-from ..runtime import heap
 from ..runtime.native import Native
 from .cache import Entry, Refused, Route
 from .module_calls import look_for_modules
@@ -151,7 +150,6 @@ def _build(old: _Recorded, new: _Recorded) -> None:
         return
     install_in_thread(few_channels_eager.make_forward)
     prefer_programs()
-    heap.keep_freed()
     _state.counts.pop(new.outline, None)
     repeats.wait(new.outline, 1)
     _install()
