@@ -469,7 +469,7 @@ def _prepare(record: Op, self: Tensor, tensors: tuple) -> list:
 
 def _compute(record: Op, arrays: list, metadata: tuple, target: np.ndarray) -> Any:
     """The result, in `target` itself where the kernel is a NumPy ufunc of the right type."""
-    kernel = record.kernel
+    kernel = record.kernel_of(target)
     if type(kernel) is np.ufunc and target.dtype is arrays[0].dtype and record.promote != "bool":
         large = record.kernel_for(target)
         try:
