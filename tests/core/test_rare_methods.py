@@ -152,7 +152,7 @@ def test_norm_except_dim():
     np.testing.assert_allclose(torch.norm_except_dim(v, 1, 1).numpy(), [[3, 5, 7]])
     assert torch.norm_except_dim(v, 2, -1).item() == pytest.approx(55**0.5)
     assert torch.norm_except_dim(torch.tensor([0.0, 2.0]), 0).tolist() == [0.0, 1.0]  # how many are not 0
-    with pytest.raises(TypeError, match="argument 'pow' .* must be int, not float"):
+    with pytest.raises(TypeError, match="must be int, not float"):
         torch.norm_except_dim(v, 0.5)
 
 
