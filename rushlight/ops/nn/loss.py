@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.device.backend import on_device_of
+from ...core.dispatch.errors import argument_type
 from ...core.dispatch.mode import assert_all, thread
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor import dtype as dtypes
@@ -422,7 +423,11 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=0):
         reduction: "mean", "sum" or "none", or 1, 2, 0.
     Shape: (N, D), (N, D), (N) -> (), or (N) with reduction="none"; without N for single vectors
     """
-    if target._array.ndim + 1 != input1._array.ndim or input1._array.ndim not in (1, 2):
+    for i, (name, t) in enumerate((("input1", input1), ("input2", input2), ("target", target))):
+        if not isinstance(t, Tensor):
+            raise argument_type("cosine_embedding_loss", name, i + 1, t)
+    ndim = target._array.ndim + 1
+    if ndim not in (1, 2) or any(t._array.ndim != ndim for t in (input1, input2)):
         raise RuntimeError(
             f"{target._array.ndim}D target tensor expects {target._array.ndim + 1}D input tensors, but found inputs with "
             f"sizes {list(input1.shape)} and {list(input2.shape)}."

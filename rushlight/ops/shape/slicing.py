@@ -126,6 +126,8 @@ def narrow(input, dim, start, length):
     if not input._array.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     d = wrap_dim(dim, input._array.ndim)
+    if isinstance(start, Tensor) and (start._array.ndim or start._array.dtype.kind not in "iu"):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     n, start = input._array.shape[d], operator.index(start)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
