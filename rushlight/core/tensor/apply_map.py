@@ -32,7 +32,7 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, function: Callable, /) -> Tensor:
 
 
 def _replace(name: str, self: Tensor, others: tuple[Tensor, ...], function: Callable) -> Tensor:
-    for i, (t, argument) in enumerate(zip(others, ("other",) if len(others) == 1 else ("x", "y"), strict=True)):
+    for i, (t, argument) in enumerate(zip(others, ("other",) if len(others) == 1 else ("x", "y"), strict=False)):
         if not isinstance(t, Tensor):
             raise TypeError(f"{name}(): argument '{argument}' (position {i + 1}) must be Tensor, not {type_name(t)}")
     if self.requires_grad or any(t.requires_grad for t in others):

@@ -536,7 +536,7 @@ _NEGATED_BYTES = 64  # torch negates complex numbers by two vectors of 32 bytes
 def _clear_signs(r, x):
     """Take the signs of zeros from -x: torch computes 0 - x in whole vectors, and -x in the elements that are left over.
 
-    What lies on a branch cut depends on it: the root of -(1+0j) is 1j in one, -1j in the other.
+    On which side of a branch cut a number is depends on it: the root of -(1+0j) is 1j in one, -1j in the other.
     """
     order = sorted(range(x.ndim), key=lambda i: -x.strides[i])
     rows, given = r.transpose(order), x.transpose(order)
