@@ -276,7 +276,7 @@ def test_the_gradient_of_relu_has_the_order_of_its_result(n):
 
 
 def test_the_gradient_of_a_signal_filled_with_zeros_is_no_view():
-    x = torch.ones(2, 4, requires_grad=True)
-    for transform in (torch.fft.fft, torch.fft.rfft):
-        (g,) = torch.autograd.grad(transform(x, 6).abs().sum(), x)
+    x = rushlight.ones(2, 4, requires_grad=True)
+    for transform in (rushlight.fft.fft, rushlight.fft.rfft):
+        (g,) = rushlight.autograd.grad(transform(x, 6).abs().sum(), x)
         assert g.stride() == (4, 1) and not g._is_view()
