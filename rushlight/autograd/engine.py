@@ -632,7 +632,9 @@ call_node.register(_called)
 def _run_leaf_hooks(leaf: Leaf, t: Tensor, g: Tensor) -> None:
     if leaf.hooks.accumulated:
         for hook in list(leaf.hooks.accumulated.values()):
-            if hook(t) is not None:
+            result = hook(t)
+            if result is not None and result is not t:
+                _checked(result, t, getattr(hook, "__name__", type(hook).__name__))
                 raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     if leaf.hooks.post:
         for hook in list(leaf.hooks.post.values()):

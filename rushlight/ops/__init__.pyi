@@ -242,7 +242,7 @@ def as_tensor(data: Any, dtype: _dtype | None = None, device: _Device = None) ->
     """`data` as a tensor, sharing memory with a tensor or ndarray of the right type, else a copy."""
     ...
 
-def asarray(obj: Any, *, dtype: _dtype | None = None, device: _Device = None, copy: Any = None, requires_grad: _bool = False) -> Tensor:
+def asarray(obj: Any, *, dtype: _dtype | None = None, device: _Device = None, copy: Any = None, requires_grad: _bool | None = None) -> Tensor:
     """`obj` as a tensor."""
     ...
 

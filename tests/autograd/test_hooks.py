@@ -184,3 +184,17 @@ def test_a_linear_layers_bias_comes_before_its_weight(shape, register):
         order.clear()
         net(x).sum().backward()
         assert order == ["2.bias", "2.weight", "0.bias", "0.weight"]
+
+
+def test_what_post_accumulate_hooks_may_return():
+    def run(result):
+        v = rl.zeros(3, requires_grad=True)
+        v.register_post_accumulate_grad_hook(lambda p: p if result is ... else result)
+        v.sum().backward()
+
+    run(None)
+    run(...)  # the tensor itself, as in-place methods return it
+    with pytest.raises(TypeError, match="expected Variable, but hook returned 'int'"):
+        run(3)
+    with pytest.raises(RuntimeError, match="hooks should return None"):
+        run(rl.ones(3))

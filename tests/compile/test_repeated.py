@@ -451,6 +451,12 @@ def never_zeroed(i, net, optimizer):
     return "gradients"
 
 
+def sparse_gradient_later(i, net, optimizer):
+    if i in (6, 9):
+        net[0].weight.grad = net[0].weight.grad.to_sparse()
+    return "gradients"
+
+
 def retained_sometimes(i, net, optimizer):
     return "retain" if i % 4 == 3 else None
 
@@ -469,7 +475,7 @@ def other_rate(i, net, optimizer):
 @pytest.mark.parametrize(
     "case",
     [hook_later, accumulated_hook_later, module_hook_later, frozen_later, zeroed_or_not, never_zeroed]
-    + [retained_sometimes, other_memory, other_rate],
+    + [sparse_gradient_later, retained_sometimes, other_memory, other_rate],
     ids=lambda case: case.__name__,
 )
 def test_changes_in_the_middle(case, passes, monkeypatch):

@@ -53,6 +53,8 @@ def test_places_in_memory():
     assert x.dim_order() == (0, 1, 2, 3) and x.permute(0, 2, 3, 1).dim_order() == (0, 3, 1, 2)
     assert x.contiguous(memory_format=torch.channels_last).dim_order() == (0, 2, 3, 1)
     assert x[0, 0].T.dim_order() == (1, 0)
+    with pytest.raises(TypeError, match="must be a bool or a list of memory formats"):
+        x.dim_order(ambiguity_check="all")
     with pytest.raises(RuntimeError, match="does not have unique dim order"):
         torch.zeros(3, 1).dim_order(ambiguity_check=True)
     assert x.is_set_to(x.view(2, 3, 4, 5)) and not x.is_set_to(x[0]) and not x.is_set_to(x.clone())
@@ -151,6 +153,9 @@ def test_norm_except_dim():
     np.testing.assert_allclose(torch.norm_except_dim(v, 2, 0).numpy(), [[5**0.5], [50**0.5]], rtol=1e-6)
     np.testing.assert_allclose(torch.norm_except_dim(v, 1, 1).numpy(), [[3, 5, 7]])
     assert torch.norm_except_dim(v, 2, -1).item() == pytest.approx(55**0.5)
+    assert torch.norm_except_dim(torch.tensor([0.0, 2.0]), 0).tolist() == [0.0, 1.0]  # how many are not 0
+    with pytest.raises(TypeError, match="must be int, not float"):
+        torch.norm_except_dim(v, 0.5)
 
 
 def test_settings():

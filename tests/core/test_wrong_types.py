@@ -47,3 +47,46 @@ def test_masks_come_first_in_messages():
     ):
         with pytest.raises(RuntimeError, match=r"tensor a \(3\) must match the size of tensor b \(2\)"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "said"),
+    [
+        (
+            lambda x: x.size(torch.ones(2)),
+            TypeError,
+            r"size\(\): argument 'dim' \(position 1\) must be int, not Tensor",
+        ),
+        (lambda x: x.stride("a"), TypeError, r"stride\(\): argument 'dim' \(position 1\) must be int, not str"),
+        (
+            lambda x: x.map_([1.0], max),
+            TypeError,
+            r"map_\(\): argument 'other' \(position 1\) must be Tensor, not list",
+        ),
+        (lambda x: torch.tensordot(x, x, None), RuntimeError, "tensordot expects dims to be int or tuple"),
+        (
+            lambda x: torch.tensordot(x, x, [1, 2]),
+            TypeError,
+            r"'dims_self' \(position 3\) must be tuple of ints, not int",
+        ),
+        (lambda x: torch.bmm(x.bool()[None], x.T[None]), NotImplementedError, "\"bmm\" not implemented for 'Bool'"),
+        (lambda x: torch.cross(x.bool(), x, 1), NotImplementedError, "\"cross\" not implemented for 'Bool'"),
+        (
+            lambda x: torch.nn.functional.conv1d(x.bool()[None], torch.ones(1, 2, 1)),
+            NotImplementedError,
+            "\"slow_conv2d_cpu\" not implemented for 'Bool'",
+        ),
+        (
+            lambda x: torch.nn.functional.cosine_embedding_loss(x, x.numpy(), torch.ones(2)),
+            TypeError,
+            r"argument 'input2' \(position 2\) must be Tensor, not numpy.ndarray",
+        ),
+        (lambda x: torch.nn.functional.layer_norm(x, ["a"]), TypeError, "found element of type str at pos 0"),
+        (lambda x: torch.narrow(x, 0, torch.ones(1), 1), RuntimeError, "start must be an 0-dim integral Tensor"),
+        (lambda x: torch.unflatten(torch.ones(()), 1, (1,)), IndexError, "Dimension out of range"),
+        (lambda x: torch.mv(torch.ones(()), x[0]), IndexError, "Dimension specified as 0 but tensor has no dimensions"),
+    ],
+)
+def test_wrong_types_raise_what_torch_raises(call, kind, said):
+    with pytest.raises(kind, match=said):
+        call(torch.ones(2, 3))

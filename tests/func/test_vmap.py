@@ -103,3 +103,20 @@ def test_older_names():
         _vmap_internals._vmap(lambda x: (x, None))(X)
     with pytest.warns(FutureWarning, match=r"use `torch\.vmap` instead"):
         assert torch.equal(_vmap_internals.vmap(torch.sin, 1, 1)(X), X.sin())
+
+
+@pytest.mark.parametrize("outer", ["within", "outside"])
+def test_gradients_read_what_was_there_before_a_second_write(outer):
+    """y *= x saves y, which the next write changes: in a batch as without."""
+
+    def f(x):
+        y = x.clone()
+        y.mul_(x)
+        y.div_(x + 1)
+        y.add_(1)
+        return (y * y).sum()
+
+    rows = torch.tensor([[1.0, 2.0], [0.5, -3.0]], dtype=torch.float64)
+    alone = torch.stack([torch.func.grad(f)(r) for r in rows])
+    found = vmap(torch.func.grad(f))(rows) if outer == "within" else torch.func.grad(lambda x: vmap(f)(x).sum())(rows)
+    assert torch.equal(found, alone)

@@ -214,13 +214,14 @@ def test_source_that_is_no_torchscript_is_refused(source):
         torch.jit.load(_changed({"linear.py": change}))
 
 
-def test_control_flow_that_is_no_torchscript_is_refused():
-    for text in (
-        b"for x in weight:\n      pass\n    return torch.linear",
-        b"while 1:\n      pass\n    return torch.linear",
-    ):
-        with pytest.raises(RuntimeError, match=r"torch\.jit\.load: line"):
-            torch.jit.load(_changed({"linear.py": _replacing(b"return torch.linear", text)}))
+@pytest.mark.parametrize(
+    "text",
+    [b"for x in weight:\n      pass\n    return torch.linear", b"while 1:\n      pass\n    return torch.linear"],
+    ids=["for", "while"],
+)
+def test_control_flow_that_is_no_torchscript_is_refused(text):
+    with pytest.raises(RuntimeError, match=r"torch\.jit\.load: line"):
+        torch.jit.load(_changed({"linear.py": _replacing(b"return torch.linear", text)}))
 
 
 def test_source_is_parsed_and_never_compiled(monkeypatch):

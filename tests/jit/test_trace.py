@@ -3,6 +3,7 @@
 import gc
 import math
 import pickle
+import re
 import warnings
 from copy import deepcopy
 
@@ -569,3 +570,53 @@ def test_constants_are_shown_as_torch_shows_them(constant, text):
 def test_no_line_is_named_for_what_only_collects_values():
     graph = str(torch.jit.trace(lambda x: (x + 1, x.max(0)), torch.ones(4)).graph)
     assert [" # " in line for line in graph.splitlines() if "TupleConstruct" in line] == [False, False]
+
+
+def _shown(module, *inputs):
+    """The graph of a trace, without the places in sources and the types of tensors."""
+    text = str(torch.jit.trace(module.eval(), inputs).graph)
+    text = re.sub(r" # [^\n]*|Float\([^)]*\)", "", text)
+    return [line.strip() for line in text.splitlines()[2:]]
+
+
+class _Mixed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.act, self.last = nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4)
+
+    def forward(self, x, y):
+        return self.last(self.act(self.first(x)) + y).tanh()
+
+
+def test_values_and_classes_of_a_modules_graph_have_torchs_numbers():
+    def mlp():
+        return nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+
+    assert _shown(mlp(), torch.ones(1, 3)) == [
+        '%_2 : __torch__.torch.nn.modules.linear.___torch_mangle_0.Linear = prim::GetAttr[name="2"](%self.1)',
+        '%_1 : __torch__.torch.nn.modules.activation.ReLU = prim::GetAttr[name="1"](%self.1)',
+        '%_0 : __torch__.torch.nn.modules.linear.Linear = prim::GetAttr[name="0"](%self.1)',
+        '%33 : Tensor = prim::CallMethod[name="forward"](%_0, %input.1)',
+        '%34 : Tensor = prim::CallMethod[name="forward"](%_1, %33)',
+        '%35 : Tensor = prim::CallMethod[name="forward"](%_2, %34)',
+        "return (%35)",
+    ]
+    again = _shown(mlp(), torch.ones(1, 3))  # the first trace and its check have taken names
+    assert "linear.___torch_mangle_5.Linear" in again[2] and "activation.___torch_mangle_6.ReLU" in again[1]
+    norm = nn.Sequential(nn.BatchNorm1d(4), nn.Sequential(nn.ReLU()))
+    assert [line[:3] for line in _shown(norm, torch.ones(2, 4))[2:]] == ["%37", "%38", "ret"]
+    assert _shown(_Mixed(), torch.ones(1, 4), torch.ones(1, 4))[4:] == [
+        '%37 : Tensor = prim::CallMethod[name="forward"](%first, %x)',
+        '%38 : Tensor = prim::CallMethod[name="forward"](%act, %37)',
+        "%20 : int = prim::Constant[value=1]()",
+        "%input :  = aten::add(%38, %y, %20)",
+        '%39 : Tensor = prim::CallMethod[name="forward"](%last, %input)',
+        "%23 :  = aten::tanh(%39)",
+        "return (%23)",
+    ]
+
+
+def test_methods_of_the_modules_inside_are_numbered_by_themselves():
+    traced = torch.jit.trace(nn.Sequential(nn.ReLU(), nn.Linear(4, 4)).eval(), torch.ones(1, 4))
+    inner = str(dict(traced.named_modules())["1"].graph)
+    assert re.search(r"%(\d+) : Float\([^)]*\) = aten::linear", inner).group(1) == "3"

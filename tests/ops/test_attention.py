@@ -218,3 +218,13 @@ def test_results_lie_in_memory_as_torchs_kernels_leave_them():
     assert F.scaled_dot_product_attention(repeated, heads, heads).stride() == (60, 20, 4, 1)
     with sdpa_kernel(SDPBackend.MATH):
         assert F.scaled_dot_product_attention(heads, heads, heads).stride() == (60, 20, 4, 1)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 2, 4), (1, 2, 4), (2, 4)])
+@pytest.mark.parametrize("causal", [False, True])
+def test_scores_that_are_all_minus_infinity_give_zeros_without_a_mask_too(shape, causal):
+    query, key = torch.full(shape, -1e30), torch.full(shape, 1e30)
+    inputs = [t.requires_grad_() for t in (query, key, torch.ones(shape))]
+    out = torch.nn.functional.scaled_dot_product_attention(*inputs, is_causal=causal)
+    out.sum().backward()
+    assert not out.any() and not any(t.grad.any() for t in inputs)

@@ -288,3 +288,15 @@ def test_memory_that_is_not_there(name):
         RuntimeError, match=f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {size} "
     ):
         make()
+
+
+def test_asarray_decides_about_gradients(monkeypatch):
+    monkeypatch.setattr(Once, "given", set())
+    leaf = torch.ones(2, requires_grad=True)
+    result = leaf * 2
+    with pytest.warns(UserWarning, match="unspecified requires_grad now defaults"):
+        assert torch.asarray(result) is result
+    assert not torch.asarray(result, requires_grad=False).requires_grad and result.requires_grad
+    assert torch.asarray(leaf, requires_grad=False) is leaf and not leaf.requires_grad
+    assert torch.asarray(leaf, requires_grad=True) is leaf and leaf.requires_grad
+    assert torch.asarray([1.0], requires_grad=True).requires_grad

@@ -10,6 +10,7 @@ import pytest
 import rushlight as torch
 from rushlight import linalg as L
 from rushlight.autograd import gradcheck, gradgradcheck
+from rushlight.core.warn import Once
 from rushlight.ops.linalg import lu
 
 RNG = np.random.default_rng(3)
@@ -599,3 +600,17 @@ def test_cofactors_of_an_almost_singular_matrix():
     single, double = torch.tensor(values), torch.tensor(values, dtype=torch.float64)
     cofactors, exact = (L.det(a) * L.inv(a).mT for a in (single, double))
     assert torch.allclose(cofactors.double(), exact, rtol=2e-5)
+
+
+def test_ranks_of_least_squares_are_those_of_the_matrices_that_were_given():
+    a, b = torch.ones(1, 3, 2), torch.ones(2, 3, 1)
+    found = torch.linalg.lstsq(a, b, driver="gelsd")
+    assert found.solution.shape == (2, 2, 1) and found.rank.tolist() == [1] and found.singular_values.shape == (1, 2)
+
+
+def test_older_factorisations_name_their_successors(monkeypatch):
+    monkeypatch.setattr(Once, "given", set())
+    calls = (torch.qr, torch.cholesky, torch.lu, lambda a: torch.triangular_solve(a, a))
+    for call in (*calls, lambda a: torch.lu_solve(a, *torch.linalg.lu_factor(a))):
+        with pytest.warns(UserWarning, match="is deprecated in favor of torch.linalg"):
+            call(torch.eye(2))

@@ -248,3 +248,13 @@ def test_weights_of_another_type_leave_the_losses_theirs(kind):
         assert out.dtype is torch.float32 and torch.equal(out, loss(x, y, weight=mask.float(), reduction="none"))
         out.sum().backward()
     assert x.grad.dtype is torch.float32
+
+
+def test_second_derivatives_of_binary_cross_entropy_where_it_is_certain():
+    """torch adds 1e-12 there, where the first derivative is limited: they are not those of a constant."""
+    x = torch.tensor([1.0, 0.0, 0.3], dtype=torch.float64, requires_grad=True)
+    y = torch.tensor([0.0, 1.0, 0.6], dtype=torch.float64, requires_grad=True)
+    (g,) = torch.autograd.grad(F.binary_cross_entropy(x, y, reduction="sum"), x, create_graph=True)
+    by_input, by_target = torch.autograd.grad(g.sum(), [x, y])
+    assert by_input.tolist() == pytest.approx([1e24, 1e24, 7.482993197207647])
+    assert by_target.tolist() == pytest.approx([-1e12, -1e12, -4.761904761904762])

@@ -273,3 +273,16 @@ def test_the_gradient_of_relu_has_the_order_of_its_result(n):
         for x, stride in ((plain, (4 * n, 4, 1)), (moved, (1, 20, 5))):
             assert rushlight.autograd.grad(x.relu(), x, g)[0].stride() == stride
             assert rushlight.autograd.grad(x.sigmoid(), x, g)[0].stride() == (n, 1, 5 * n)
+
+
+def test_the_gradient_of_a_signal_filled_with_zeros_is_no_view():
+    x = rushlight.ones(2, 4, requires_grad=True)
+    for transform in (rushlight.fft.fft, rushlight.fft.rfft):
+        (g,) = rushlight.autograd.grad(transform(x, 6).abs().sum(), x)
+        assert g.stride() == (4, 1) and not g._is_view()
+
+
+def test_solutions_from_the_right_are_stored_by_rows():
+    a = rushlight.eye(3)
+    assert rushlight.linalg.solve(a, rushlight.ones(2, 3), left=False).stride() == (3, 1)
+    assert rushlight.linalg.solve(a, rushlight.ones(3, 2)).stride() == (1, 3)

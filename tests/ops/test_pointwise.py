@@ -334,3 +334,46 @@ def test_shifts_promote_as_other_operators():
         2.5 << rl.tensor([1, 2])
     with pytest.raises(NotImplementedError, match="\"rshift_cpu\" not implemented for 'ComplexFloat'"):
         rl.tensor([1, 2]) >> 2j
+
+
+_INF = math.inf
+
+
+def _parts(t):
+    return [f"{v:g}" for v in rl.view_as_real(t.resolve_conj()).reshape(-1).tolist()]
+
+
+@pytest.mark.parametrize("kind", [rl.complex64, rl.complex128])
+def test_complex_sums_multiply_what_is_added_as_torch_does(kind):
+    """torch computes input + (1 + 0j) other: an infinite part of `other` makes its other part nan."""
+    x, y = rl.tensor([1 - 1j], dtype=kind), rl.tensor([complex(_INF, 2)], dtype=kind)
+    assert _parts(x + y) == ["inf", "nan"] and _parts(y + x) == ["inf", "1"]
+    assert _parts(x - y) == ["-inf", "nan"] and _parts(rl.rsub(y, x)) == ["-inf", "nan"]
+    assert _parts(x.clone().add_(y)) == ["inf", "nan"] and _parts(rl.add(x, y, out=x.clone())) == ["inf", "nan"]
+    assert _parts(x + complex(2, _INF)) == ["nan", "inf"] and _parts(1 - y) == ["-inf", "nan"]
+    assert _parts(rl.add(x, y, alpha=2)) == ["inf", "nan"] and _parts(rl.sub(x, y, alpha=2j)) == ["nan", "-inf"]
+    assert _parts(rl.addcmul(x, y, x)) == ["nan", "nan"] and _parts(rl.sgn(y)) == ["nan", "0"]
+    assert _parts(rl.compile(lambda a, b: a + b)(x, y)) == ["inf", "nan"]
+    rl.testing.assert_close(rl.add(x, x, alpha=2 - 1j), x * (3 - 1j))
+    rl.testing.assert_close(rl.sub(x, 3, alpha=2), x - 6)
+
+
+@pytest.mark.parametrize(("kind", "whole"), [(rl.complex64, 8), (rl.complex128, 4)])
+def test_minus_a_complex_zero_has_no_sign_in_whole_vectors(kind, whole):
+    """torch computes 0 - x there, and -x in what is left over: the sign decides on which side of a cut it is."""
+    z = rl.ones(whole + 1, dtype=kind)
+    assert (-z).sqrt().imag.tolist() == [1.0] * whole + [-1.0]
+    assert rl.neg(z[1:]).log().imag.sign().tolist() == [1.0] * whole
+    assert (-z[:-1].reshape(2, -1).t()).angle().sign().tolist() == [[1.0, 1.0]] * (whole // 2)
+    rows = rl.ones(2, whole + 3, dtype=kind)[:, : whole + 1]
+    assert (-rows).sqrt().imag.tolist() == [[1.0] * whole + [-1.0]] * 2
+    assert (-rl.ones(2 * whole, dtype=kind)[::2]).sqrt().imag.tolist() == [-1.0] * whole
+
+
+def test_scaled_complex_sums_have_conjugate_gradients():
+    x, y = (rl.tensor([v], requires_grad=True) for v in (1 + 2j, 3 - 1j))
+    rl.add(x, y, alpha=2j).real.sum().backward()
+    assert x.grad.item() == 1 and y.grad.item() == -2j
+    y.grad = None
+    rl.sub(x, y, alpha=1 - 2j).real.sum().backward()
+    assert y.grad.item() == -1 - 2j

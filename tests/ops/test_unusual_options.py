@@ -204,6 +204,12 @@ def test_a_tensor_is_max_s_dimension_by_keyword_and_the_other_operand_by_place()
     assert x.max(dim=d).indices.tolist() == [1, 0] and torch.min(x, dim=d, keepdim=True).values.tolist() == [[1, 2]]
     assert x.max(d).tolist() == x.tolist() and torch.min(x, d).tolist() == [[0, 0], [0, 0]]
     assert x.max(torch.ones(2) * 4).tolist() == [[4, 5], [4, 4]]
+    by_word = {"dim": d}
+    assert torch.max(x, **by_word).indices.tolist() == [1, 0] and getattr(x, "min")(**by_word).values.tolist() == [1, 2]  # noqa: B009
+    assert torch.max(x, d, True).values.tolist() == [[3, 5]]  # only a dimension is followed by keepdim
+    for given in ((1, {"dim": 1}), (x, {"dim": 1}), (x, {"keepdim": True}), (torch.tensor([0]), {"keepdim": True})):
+        with pytest.raises(TypeError):
+            torch.max(x, given[0], **given[1])
 
 
 @pytest.mark.parametrize(

@@ -173,3 +173,13 @@ def test_of_several_sizes_that_do_not_fit_the_last_is_named():
         torch.ones(2, 3, 4).expand(5, 6, 7)
     with pytest.raises(RuntimeError, match=r"^The expanded size of the tensor \(-1\) isn't allowed in a leading"):
         torch.ones(3).expand(-1, 3)
+
+
+def test_shared_elements_divide_the_gradient_of_as_strided():
+    """An expanded input has each element several times; what arrives at its memory is divided among them, as in torch."""
+    x = torch.tensor([1.0]).expand(3).detach().requires_grad_()
+    (x.as_strided((2,), (0,)) * torch.tensor([1.0, 2.0])).sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0, 1.0]
+    x = torch.ones(2, 1).expand(2, 3).detach().requires_grad_()
+    (g,) = torch.autograd.grad((x.as_strided((2,), (1,)) ** 2).sum(), x, create_graph=True)
+    assert g.flatten().tolist() == pytest.approx([2 / 3] * 6) and g.grad_fn.name() == "AsStridedBackward0"

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import ops
+from ...core.dispatch.inplace import rule_reads_first
+from ...core.dispatch.mode import is_grad_enabled
 from ...core.dispatch.slow_path import common_type
 from ...core.tensor.dtype import can_cast
 from ...core.tensor.size import wrap_dim
@@ -143,7 +145,7 @@ def write(record: Op, target: Tensor, others: tuple, metadata: tuple) -> Any:
             "over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said operator is being "
             "called inside the PyTorch framework, please file a bug report instead."
         )
-    result = call(record, (target, *others), metadata)
+    result = call(record, (_kept(record, target, others), *others), metadata)
     if result.shape != target.shape:
         raise RuntimeError(
             f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)}"
@@ -156,6 +158,12 @@ def write(record: Op, target: Tensor, others: tuple, metadata: tuple) -> Any:
     level.wrote = True
     reveal(target, level).copy_(reveal(result, level))
     return target
+
+
+def _kept(record: Op, target: Tensor, others: tuple) -> Tensor:
+    """What the operator reads of `target`: a copy, where its gradient reads it after the write."""
+    is_recorded = is_grad_enabled() and any(isinstance(t, Tensor) and t.requires_grad for t in (target, *others))
+    return target.clone() if is_recorded and rule_reads_first(record) else target  # type: ignore[attr-defined]
 
 
 # ---------------------------------------------------------------------------------------------- a user's operators

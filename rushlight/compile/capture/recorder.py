@@ -168,7 +168,7 @@ class Recorder:
             if not result._array.size:
                 return
             if is_ordered(tensors[0], tensors[1:]):
-                self._write_in_order(record.name, record.kernel, tensors[0], operands, cast, line)
+                self._write_in_order(record.name, record.kernel_of(tensors[0]._array), tensors[0], operands, cast, line)
             else:
                 self._call_in_place(record, tensors[0], operands, metadata, cast, r, line)
             return

@@ -160,6 +160,12 @@ class Call:
         dims = [o.ndim if isinstance(o, Ref) else None for o in self.operands]
         return [operand_type(self.record, i, n, self.cast) for i, n in enumerate(dims)]  # type: ignore[arg-type]
 
+    def kernel(self) -> Callable:
+        """The kernel for the operands' type."""
+        is_complex = self.cast is not None and self.cast.is_complex
+        special = getattr(self.record, "of_complex", None) if is_complex else None
+        return special or self.record.kernel
+
     def reads(self) -> Iterator[Ref]:
         return (o for o in self.operands if isinstance(o, Ref))
 

@@ -216,11 +216,14 @@ class Tape:
             self._require(f"t{i}._grad is None")
             self.grads.append(None)
             return
+        if type(old._array) is not np.ndarray:
+            raise Ineligible("a .grad that is no plain tensor, such as a sparse one")
         flags = old._array.flags
         if old._edge is not None or not flags.writeable or not (flags.c_contiguous or flags.f_contiguous):
             raise Ineligible("a .grad that requires grad or is not a plain tensor")
         self._lines.append(f"{grad} = t{i}._grad")
-        self._require(f"{grad}._edge is None", f"{grad}._array.flags.writeable")
+        kind = self._constant(np.ndarray)
+        self._require(f"{grad}._edge is None", f"type({grad}._array) is {kind}", f"{grad}._array.flags.writeable")
         self.grads.append(len(self.arrays))
         self._array(f"{grad}._array", old._array)
 

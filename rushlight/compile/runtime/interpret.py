@@ -196,7 +196,7 @@ class Interpreter:
 
     def _call(self, node: Call) -> Callable:
         gets = [self._operand(o, to) for o, to in zip(node.operands, node.types(), strict=True)]
-        record, metadata, kernel = node.record, node.metadata, node.record.kernel
+        record, metadata, kernel = node.record, node.metadata, node.kernel()
         many = len(node.results) > 1
         stored = {r.value for r in node.operands if isinstance(r, Ref)}
         stores: list[tuple[int, Callable] | None] = []

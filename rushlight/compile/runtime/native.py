@@ -276,13 +276,13 @@ class Native:
     def _call(self, node: Call) -> Callable[[], None]:
         if is_exchange(node):
             return self._exchange(node)
-        record = node.record
+        record, kernel = node.record, node.kernel()
         operands = [self._operand(o, to) for o, to in zip(node.operands, node.types(), strict=True)]
         results = [None if r is None else self._view(r) for r in node.results]
 
         def call() -> None:
             try:
-                out = thread.state.run(record.invoke, record.kernel, [o() for o in operands], node.metadata)
+                out = thread.state.run(record.invoke, kernel, [o() for o in operands], node.metadata)
             except Exception as error:
                 error.add_note(f"in a compiled function, at {describe(node.line)}")
                 raise

@@ -145,7 +145,7 @@ class Program:
             reuse[i] = None
             if g is not None and count(g) <= held and g._edge is None and g._storage is None and not g.__dict__:
                 a = g._array
-                if a.base is None and count(a) <= held and a.shape == shape:
+                if type(a) is np.ndarray and a.base is None and count(a) <= held and a.shape == shape:
                     reuse[i] = a
         for source, spec in self.grads:
             if type(spec) is not Made or type(spec.memory) is not Fresh or ("gradient", *source.key()) in self._read:
@@ -157,7 +157,7 @@ class Program:
             if g is None or sys.getrefcount(g) > _HELD or g._edge is not None or g.__dict__ or g._storage is not None:
                 continue
             a = g._array
-            if a.base is None and sys.getrefcount(a) <= _HELD and a.shape == spec.shape:
+            if type(a) is np.ndarray and a.base is None and sys.getrefcount(a) <= _HELD and a.shape == spec.shape:
                 found[id(t)] = g
                 reuse[i] = a
         return found

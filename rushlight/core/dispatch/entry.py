@@ -534,7 +534,7 @@ def _pointwise_check(record: Op, unary: bool) -> str:
     """What has to hold of the arrays of a row before its kernel: in a unary row lines, in a binary one a condition."""
     if record.promote == "float":
         return _FLOATS_ONLY if unary else _FLOATS_ONLY_TWO
-    lacking = condition(record.lacks, "a.dtype" if unary else "d")
+    lacking = condition("c" if record.of_complex else record.lacks, "a.dtype" if unary else "d")
     lacking = " or " + lacking if lacking else ""
     if unary:
         checks = "type(a) is not ndarray" + lacking
@@ -719,7 +719,7 @@ def complete_scope(record: Op) -> dict[str, Any]:
         array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
         slow_call=slow.call, slow_operator=slow.operator, older_call=number_first.call, slow_out=slow.into_out, given=given, ordered=slow.ordered, watch_view=slow.watch_view,
         mark_inference=slow.mark_inference, check_inference=slow.check_inference, finish_many=slow.finish_many, relink=slow.relink, as_kept=slow.as_kept, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, keeps_history=slow.keeps_history, unrecorded=slow.unrecorded,
-        **(SCOPE if record.lacks else {}), **({} if record.jit_min_elements is None else {"least": record.jit_min_elements, "large": record.large or record.kernel, "widened": record.widened}),
+        **(SCOPE if record.lacks or record.of_complex else {}), **({} if record.jit_min_elements is None else {"least": record.jit_min_elements, "large": record.large or record.kernel, "widened": record.widened}),
     )  # fmt: skip
     return scope
 

@@ -288,7 +288,7 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
             warn(_DEPRECATED.format(record.name, _WARNED[record.name]))
         arrays = _prepare(record, self, tensors)
         before = self
-        if recording and _rule_reads_first(record):
+        if recording and rule_reads_first(record):
             before = wrap(self._array.copy("K"))
             before._edge = self._edge
             if state.level > 1:
@@ -364,7 +364,8 @@ _DEPRECATED = (
 )
 
 
-def _rule_reads_first(record: Op) -> bool:
+def rule_reads_first(record: Op) -> bool:
+    """Whether the gradient of an operator needs its first input, which a write of the result would change."""
     if not record.node_class.saved_names and record.rules and "finish" not in record.scope:
         record.specialise()
     return record.signature.arrays[0] in record.node_class.saved_names
@@ -469,7 +470,7 @@ def _prepare(record: Op, self: Tensor, tensors: tuple) -> list:
 
 def _compute(record: Op, arrays: list, metadata: tuple, target: np.ndarray) -> Any:
     """The result, in `target` itself where the kernel is a NumPy ufunc of the right type."""
-    kernel = record.kernel
+    kernel = record.kernel_of(target)
     if type(kernel) is np.ufunc and target.dtype is arrays[0].dtype and record.promote != "bool":
         large = record.kernel_for(target)
         try:
@@ -662,6 +663,7 @@ __all__ = [
     "describe",
     "make_inplace",
     "number_as",
+    "rule_reads_first",
     "set_history",
     "write",
 ]

@@ -86,13 +86,13 @@ class Op:
     host's where that one is on a device, as torch takes indices; number_first: the numbers that older programs give before
     the tensors that they multiply (`number_first.py`); numbers: all operands may be Python numbers;
     columns: positions of results that are matrices stored column by column; lacks: the kinds of types that torch's kernel lacks
-    (`torch_kernels.py`); keeps: inputs that torch saves as a view made in the call, so that backward reads the memory of that
+    (`torch_kernels.py`); of_complex: the kernel for complex numbers, where it is another one; keeps: inputs that torch saves as a view made in the call, so that backward reads the memory of that
     time also after `t.data = ...`, each with a test of the saved array where that is not always so, or None.
     """
 
     __slots__ = (
         "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "follows_most", "function", "host_indices", "inplace",
-        "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "laid_as", "large", "name", "node", "number_first", "shown", "number_nodes", "numbers", "out", "outputs",
+        "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "laid_as", "large", "name", "node", "number_first", "shown", "number_nodes", "numbers", "of_complex", "out", "outputs",
         "places", "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "sized_by", "unrounded", "view", "wide",
     )  # fmt: skip
 
@@ -127,6 +127,7 @@ class Op:
         host_indices: bool = False,
         number_first: tuple[str, ...] = (),
         numbers: bool = False,
+        of_complex: Callable | None = None,
         columns: tuple[int, ...] = (),
         keeps: Mapping[str, Callable[[Any], bool] | None] = NOTHING,
         shown: tuple[str, ...] = ("input", "other"),
@@ -135,6 +136,7 @@ class Op:
         self.name = name
         self.host_indices = host_indices
         self.number_first, self.numbers, self.shown = number_first, numbers, shown
+        self.of_complex = of_complex
         if kind != "general" and jit_min_elements is None:
             jit_min_elements, jit_warmup = MEMORY_BOUND.values()
         self.jit_min_elements, self.jit_warmup, self.laid_as = jit_min_elements, jit_warmup, laid_as
@@ -225,7 +227,7 @@ class Op:
 
     def compute(self, arguments: tuple, keywords: dict[str, Any]) -> Any:
         """What the CPU's kernel gives; NumPy's own functions write in place where the call does."""
-        kernel = self.kernel
+        kernel = self.kernel_of(arguments[0])
         if type(kernel) is np.ufunc and take_target(arguments[0]):
             return kernel(*arguments, arguments[0])
         return kernel(*arguments, **keywords)
@@ -249,9 +251,15 @@ class Op:
         if self.wide == _WIDE:
             self.scope["kernel"] = lambda a, b: self.chosen(a, b)(a, b)
 
+    def kernel_of(self, first: Any) -> Callable:
+        """The CPU's kernel of any size for arrays of which this is the first."""
+        return self.of_complex if self.of_complex is not None and is_complex(first) else self.kernel
+
     def kernel_for(self, first: Any) -> Callable:
         """The CPU's kernel for arrays of which this is the first."""
         least = self.jit_min_elements
+        if self.of_complex is not None and is_complex(first):
+            return self.of_complex
         is_large = least is not None and type(first) is np.ndarray and first.size >= least
         return (is_large and self.large) or self.kernel
 
@@ -283,6 +291,11 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"
+
+
+def is_complex(a: Any) -> bool:
+    """Whether an array, or a number, is complex."""
+    return a.dtype.kind == "c" if hasattr(a, "dtype") else type(a) is complex
 
 
 def _in_first_order(kernel: Callable) -> Callable:

@@ -38,8 +38,8 @@ _ROWS = {
     "bc": "threshold",
     "h": "cdist=cdist",
     "i": "round.decimals=round_cpu",
-    "ci": "log_sigmoid=log_sigmoid_cpu nll_loss=nll_loss_out_frame nll_loss2d=nll_loss2d_out_frame",
-    "bci": "max_unpool2d=max_unpool2d max_unpool3d=max_unpool3d prelu_kernel=prelu_cpu rrelu_with_noise=rrelu_with_noise_out_cpu "
+    "ci": "log_sigmoid=log_sigmoid_cpu",
+    "bci": "nll_loss=nll_loss_out_frame nll_loss2d=nll_loss2d_forward_out_frame max_unpool2d=max_unpool2d max_unpool3d=max_unpool3d prelu_kernel=prelu_cpu rrelu_with_noise=rrelu_with_noise_out_cpu "
     "binary_cross_entropy_with_logits=log_sigmoid_cpu grid_sampler_2d=grid_sampler_2d_cpu_kernel_impl "
     "grid_sampler_3d=grid_sampler3d_cpu",
     "ch": "avg_pool3d=avg_pool3d_out_frame special_erfcx=erfcx_cpu special_log_ndtr=log_ndtr_cpu special_ndtri=ndtri_cpu "

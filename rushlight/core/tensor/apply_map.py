@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dispatch.call_site import type_name
 from ..dispatch.mode import emit_event
 from ..dispatch.overlap import shares_places
 from .storage import storage_of, user_line
@@ -31,6 +32,9 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, function: Callable, /) -> Tensor:
 
 
 def _replace(name: str, self: Tensor, others: tuple[Tensor, ...], function: Callable) -> Tensor:
+    for i, (t, argument) in enumerate(zip(others, ("other",) if len(others) == 1 else ("x", "y"), strict=False)):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{name}(): argument '{argument}' (position {i + 1}) must be Tensor, not {type_name(t)}")
     if self.requires_grad or any(t.requires_grad for t in others):
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     for t in others:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..dispatch.op import OPS
 from ..warn import warn
-from .layout import channels_last, contiguous_format
+from .layout import channels_last, contiguous_format, memory_format
 from .storage import address_of, storage_of
 from .strides import element_strides
 from .tensor import Tensor
@@ -21,7 +21,10 @@ def dim_order(self: Tensor, *, ambiguity_check: bool | list[Any] = False) -> tup
     ambiguity_check: RuntimeError where another order describes the memory as well; with a list of memory formats, only
     where not exactly one of these does.
     """
-    strides, formats = element_strides(self._array), ambiguity_check if isinstance(ambiguity_check, list) else []
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if not isinstance(ambiguity_check, (bool, list)) or not all(isinstance(f, memory_format) for f in formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    strides = element_strides(self._array)
     ambiguous = 1 in self.shape or any(a == b for a, b in pairwise(strides))
     if ambiguity_check is not False and ambiguous and sum(_is_dense(self, f) for f in formats) != 1:
         raise RuntimeError(

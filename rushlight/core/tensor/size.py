@@ -75,6 +75,13 @@ def wrap_dim(dim: int, ndim: int) -> int:
     return dim + n if dim < 0 else dim
 
 
+def check_dim(name: str, dim: Any) -> None:
+    """Raise torch's error where the `dim` of a method is no integer, nor a tensor of a single one."""
+    is_number = getattr(dim, "ndim", 0) == 0 and hasattr(dim, "__index__")
+    if type(dim) is not int and (not is_number or is_bool(dim)):
+        raise TypeError(f"{name}(): argument 'dim' (position 1) must be int, not {_kind(dim)}")
+
+
 def is_bool(value: Any) -> bool:
     """Whether a value is True or False, also as NumPy's or in a tensor: Python takes such a number for an index, torch not."""
     return str(getattr(value, "dtype", type(value))) in ("torch.bool", "bool", "<class 'bool'>")

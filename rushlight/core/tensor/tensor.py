@@ -26,7 +26,7 @@ from .layout import strided
 from .node import Leaf, Output, follow_base, hooks_of, is_detached, leaf_before, leaf_of, leave_leaf
 from .placeholder import Placeholder
 from .printing import describe_tensor
-from .size import Size, size_of, wrap_dim
+from .size import Size, check_dim, size_of, wrap_dim
 from .storage import Storage, address_of, content_of, expose, moves, private_storage, storage_of
 from .strides import strides_of
 
@@ -136,6 +136,7 @@ class Tensor:
                 return shape[dim]
             except IndexError:
                 pass
+        check_dim("size", dim)
         if not shape:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         return shape[wrap_dim(dim, len(shape))]
@@ -221,7 +222,10 @@ class Tensor:
         strides = strides_of(self)
         if type(dim) is int and -len(strides) <= dim < len(strides):
             return strides[dim]
-        return strides if dim is None else strides[wrap_dim(dim, self._array.ndim)]
+        if dim is None:
+            return strides
+        check_dim("stride", dim)
+        return strides[wrap_dim(dim, self._array.ndim)]
 
     def storage_offset(self) -> int:
         """How many elements are before the first one in the shared memory."""

@@ -24,7 +24,7 @@ from .layout import strided as strided
 from .node import Leaf as Leaf, Output as Output, follow_base as follow_base, hooks_of as hooks_of, is_detached as is_detached, leaf_before as leaf_before, leaf_of as leaf_of, leave_leaf as leave_leaf
 from .placeholder import Placeholder as Placeholder
 from .printing import describe_tensor as describe_tensor
-from .size import Size as Size, size_of as size_of, wrap_dim as wrap_dim
+from .size import Size as Size, check_dim as check_dim, size_of as size_of, wrap_dim as wrap_dim
 from .storage import Storage as Storage, address_of as address_of, content_of as content_of, expose as expose, moves as moves, private_storage as private_storage, storage_of as storage_of
 from .strides import strides_of as strides_of
 

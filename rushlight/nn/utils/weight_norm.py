@@ -54,13 +54,21 @@ def _norm_except(weight: Tensor, dim: int) -> Tensor:
 
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
-    """`torch.norm_except_dim`: the norm over all dimensions but the first or the last, or over all (-1)."""
+    """`torch.norm_except_dim`: the norm over all dimensions but `dim`, which keep extent 1; over all (-1).
+
+    Raises:
+        TypeError: `pow` is no whole number, as in `norm_except_dim(ones(2), 0.5)`.
+    """
+    if not isinstance(pow, int) or isinstance(pow, bool):
+        raise TypeError(f"norm_except_dim(): argument 'pow' (position 2) must be int, not {type(pow).__name__}")
     if dim == -1:
         return v.norm(pow)
-    if dim not in (0, v.dim() - 1):
+    last = v.dim() - 1
+    if dim not in (0, last):
         return norm_except_dim(v.transpose(0, dim), pow, 0).transpose(0, dim)
-    others = [d for d in range(v.dim()) if d != dim]
-    return v.norm(pow, others, keepdim=True) if others else v.abs()
+    if dim == 0:
+        return v.contiguous().view(v.size(0), -1).norm(pow, 1).view(-1, *[1] * last)
+    return v.contiguous().view(-1, v.size(last)).norm(pow, 0).view(*[1] * last, -1)
 
 
 def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:

@@ -319,11 +319,18 @@ def as_tensor(data, dtype=None, device=None):
     return fresh(array_from(data, dtype), False, where)
 
 
+_REQUIRES_GRAD = (
+    "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass "
+    "requires_grad=False explicitly to get the old behavior and silence this warning."
+)
+
+
 @composite()
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     """`obj` as a tensor.
 
     Args:
+        requires_grad: False detaches a result of operators, and changes a leaf; by default as `obj`.
         copy: True never shares memory with `obj`, False always does; by default where possible.
     Shape: obj of shape (*) -> (*)
     Raises:
@@ -345,7 +352,13 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     elif copy and t.numel():
         source = obj._array if isinstance(obj, Tensor) else obj
         t = t.clone() if isinstance(source, np.ndarray) and np.shares_memory(t._array, source) else t
-    return t if not requires_grad or t.requires_grad else t.requires_grad_()
+    if requires_grad is None:
+        if t.requires_grad:
+            warn_once(_REQUIRES_GRAD)
+        return t
+    if t.requires_grad and not requires_grad and not t.is_leaf:
+        return t.detach()
+    return t if t.requires_grad == requires_grad else t.requires_grad_(requires_grad)
 
 
 @composite(name="frombuffer")

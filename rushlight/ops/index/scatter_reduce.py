@@ -12,6 +12,7 @@ from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
+from ...core.warn import warn_once
 from ..pointwise.checks import refuse
 from .duplicate_index import UFUNCS, add_at, combine_at
 from .index_slices import check_index_type
@@ -183,6 +184,9 @@ def _refuse_indexed(input, reduce):
     refuse("index_func_", input._array.dtype, "c" if of_bools else "bc")
 
 
+_BETA = "index_reduce() is in beta and the API may change at any time."
+
+
 @composite(method=True, out=True)
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     """The input, and at the slices `index` of `dim` the reduction of what the slices of `source` bring there.
@@ -202,6 +206,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     """
     _check_reduce(reduce, _INDEXED)
     _refuse_indexed(input, reduce)
+    warn_once(_BETA)
     places, source = _spread_index(input, dim, index, source)
     return shown_as(_scatter_reduce(input, places, source, dim, reduce, include_self), "IndexReduceBackward0")
 
@@ -211,6 +216,7 @@ def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
     """In-place `index_reduce`."""
     _check_reduce(reduce, _INDEXED)
     _refuse_indexed(self, reduce)
+    warn_once(_BETA)
     places, source = _spread_index(self, dim, index, source)
     return write(_scatter_reduce.record, self, (places, source), (dim, reduce, include_self))
 

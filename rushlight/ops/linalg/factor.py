@@ -12,6 +12,7 @@ from ...core.dispatch.mode import is_grad_enabled
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.tensor.tensor import Tensor
+from ...core.warn import warn_once
 from ..pointwise.checks import word
 from ..shape.concatenate import cat
 from .lu import solve_triangular
@@ -105,6 +106,15 @@ def _difference(a, b):
 _QR = named("qr", "Q", "R")
 
 
+_QR_DEPRECATED = (
+    "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\n"
+    "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\n"
+    "Q, R = torch.qr(A, some)\n"
+    "should be replaced with\n"
+    "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
+)
+
+
 @composite(name="qr", method=True, out=True)
 def legacy_qr(input, some=True):
     """(Q, R) with input = Q R: `linalg.qr`.
@@ -120,6 +130,7 @@ def legacy_qr(input, some=True):
     tensor([[1., 0.],
             [0., 1.]])
     """
+    warn_once(_QR_DEPRECATED)
     return _QR(*qr(input, "reduced" if some else "complete"))
 
 
@@ -228,6 +239,19 @@ def cholesky(input, *, upper=False):
     return _cholesky(input, upper, True, "linalg.cholesky")[0]
 
 
+_CHOLESKY_DEPRECATED = (
+    "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
+    "L = torch.cholesky(A)\n"
+    "should be replaced with\n"
+    "L = torch.linalg.cholesky(A)\n"
+    "and\n"
+    "U = torch.cholesky(A, upper=True)\n"
+    "should be replaced with\n"
+    "U = torch.linalg.cholesky(A).mH\n"
+    "This transform will produce equivalent results for all valid (symmetric positive definite) inputs."
+)
+
+
 @composite(name="cholesky", method=True, out=True)
 def legacy_cholesky(input, upper=False):
     """The lower triangular L with A = L L^H, or with `upper` the upper one: `linalg.cholesky`.
@@ -242,6 +266,7 @@ def legacy_cholesky(input, upper=False):
     tensor([[2., 0.],
             [0., 2.]])
     """
+    warn_once(_CHOLESKY_DEPRECATED)
     return _cholesky(input, upper, True, "cholesky")[0]
 
 

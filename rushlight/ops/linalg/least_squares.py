@@ -157,6 +157,12 @@ def is_rhs_vector(A, B) -> bool:
     return B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
 
 
+def _of_given(values, batch, dims):
+    """What was found of the broadcast matrices, for those that were given. Shape: (*broadcast, *) -> (*batch, *)"""
+    first = tuple(slice(n) for n in (1,) * (dims - len(batch)) + batch)
+    return np.reshape(values[first], (*batch, *values.shape[dims:]))
+
+
 @primitive(
     name="linalg_lstsq", public=False, outputs=2, columns=(0,),
     returns=named("linalg_lstsq", "solution", "residuals", "rank", "singular_values"),
@@ -177,6 +183,8 @@ def _lstsq(A, B, /, rcond, driver):
         residuals = nothing
     if driver == "gels":
         rank = np.empty(0, np.int64)
+    else:
+        rank, s = (_of_given(v, A.shape[:-2], len(batch)) for v in (rank, s))
     return x[..., 0] if vector else x, residuals, rank, s if driver in ("gelsd", "gelss") else nothing
 
 

@@ -18,6 +18,7 @@ from ...core.dispatch.slow_path import write_out
 from ...core.foreign import HAS_CTYPES, ctypes
 from ...core.locks import made_once
 from ...core.tensor.layout import contiguous_format
+from ...core.warn import warn_once
 from ..creation.filled import eye
 from ..shape.concatenate import cat
 from ..shape.resize import pad
@@ -279,6 +280,16 @@ def _(g, input, out, upper, left, unitriangular, needs):
 _TRIANGULAR = named("triangular_solve", "solution", "cloned_coefficient")
 
 
+_TRIANGULAR_DEPRECATED = (
+    "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future "
+    "PyTorch release.\n"
+    "torch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\n"
+    "X = torch.triangular_solve(B, A).solution\n"
+    "should be replaced with\n"
+    "X = torch.linalg.solve_triangular(A, B)."
+)
+
+
 @composite(method=True, out=True)
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
     """x with A x = input for triangular A, and a copy of A. Deprecated: use `linalg.solve_triangular`.
@@ -299,6 +310,7 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False)
             f"Incompatible matrix sizes for triangular_solve: each A matrix is {A.shape[-1]} by {A.shape[-1]} but each b "
             f"matrix is {input.shape[-2]} by {input.shape[-1]}"
         )
+    warn_once(_TRIANGULAR_DEPRECATED)
     a = A.mT if transpose else A
     x = solve_triangular(a, input, upper=upper != transpose, unitriangular=unitriangular)
     return _TRIANGULAR(x, A.expand(*x.shape[:-2], *A.shape[-2:]).mT.clone(memory_format=contiguous_format).mT)
@@ -460,6 +472,26 @@ def _(g, out0, out1, out2):
 _LU_INFO = named("_lu_with_info", "LU", "pivots", "info")
 
 
+_LU_DEPRECATED = (
+    "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a "
+    "future PyTorch release.\n"
+    "LU, pivots = torch.lu(A, compute_pivots)\n"
+    "should be replaced with\n"
+    "LU, pivots = torch.linalg.lu_factor(A, compute_pivots)\n"
+    "and\n"
+    "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\n"
+    "should be replaced with\n"
+    "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
+)
+_LU_SOLVE_DEPRECATED = (
+    "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.\n"
+    "Note that torch.linalg.lu_solve has its arguments reversed.\n"
+    "X = torch.lu_solve(B, LU, pivots)\n"
+    "should be replaced with\n"
+    "X = torch.linalg.lu_solve(LU, pivots, B)"
+)
+
+
 @composite(name="lu", method=True)
 def legacy_lu(A, pivot=True, get_infos=False, out=None):
     """The packed factors that `lu_unpack` and `lu_solve` take: (LU, pivots).
@@ -474,6 +506,7 @@ def legacy_lu(A, pivot=True, get_infos=False, out=None):
     >>> lu(2 * eye(2))[1]
     tensor([1, 2], dtype=torch.int32)
     """
+    warn_once(_LU_DEPRECATED)
     result = _packed(A, pivot, False, "linalg.lu_factor")
     result = _LU_INFO(*result) if get_infos else tuple(result[:2])
     if out is None:
@@ -612,4 +645,5 @@ def legacy_lu_solve(input, LU_data, LU_pivots):
     tensor([[0.5000],
             [0.5000]])
     """
+    warn_once(_LU_SOLVE_DEPRECATED)
     return lu_solve(LU_data, LU_pivots, input)

@@ -7,6 +7,7 @@ import numpy as np
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.dispatch.scalars import check_flag
+from ...core.tensor.strides import in_columns
 from ..pointwise.checks import word
 from .lu import FACTORED_AS_TORCH, check_system, lu_arrays, lu_solve_arrays, substitute
 from .matrices import (
@@ -56,7 +57,6 @@ def _is_ill_conditioned(a, x, b) -> bool:
     name="linalg_solve_ex",
     public=False,
     outputs=1,
-    columns=(0,),
     returns=named("linalg_solve_ex", "result", "info"),
     keeps={"A": None},
 )
@@ -78,7 +78,9 @@ def _solve(A, B, /, left, check_errors, name):
         raise LinAlgError(
             f"torch.linalg.{name}: {first_failure(info)[0]}The solver failed because the input matrix is singular."
         )
-    return fresh(x[..., 0] if vector else x if left else x.swapaxes(-2, -1), A.dtype), info
+    if left:
+        return in_columns(fresh(x[..., 0] if vector else x, A.dtype)), info
+    return fresh(x.swapaxes(-2, -1), A.dtype), info
 
 
 @_solve.vjp

@@ -142,7 +142,7 @@ def forward(
                 shift[heads, rows] = _subtract_highest(scores)
             np.exp(scores, scores)
             total = scores.reshape(-1, seen).dot(ones[:seen]).reshape(share[heads, rows].shape)
-            if mask is not None:
+            if mask is not None or large:  # no key is seen, or all scores are -inf
                 total[total == 0] = np.inf
             np.reciprocal(total, share[heads, rows])
             part = np.matmul(scores, v[heads, :seen], out[heads, rows])

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.device.backend import on_device_of
-from ...core.dispatch.mode import assert_all
+from ...core.dispatch.errors import argument_type
+from ...core.dispatch.mode import assert_all, thread
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import dense_like
@@ -241,9 +242,32 @@ def _binary_cross_entropy(input, target, weight=None, /, reduction="mean"):
 
 @_binary_cross_entropy.vjp("input")
 def _(g, input, target, weight, reduction):
-    slope = (input - target) / ((1 - input) * input).clamp(min=1e-12)
+    if thread.state.grad:
+        slope = _bce_slope(input, target)
+    else:
+        slope = (input - target) / ((1 - input) * input).clamp(min=_BCE_EPSILON)
     slope = slope if weight is None else slope * weight
     return slope * _share(g, slope, reduction)
+
+
+_BCE_EPSILON = 1e-12
+
+
+@primitive(public=False, name="binary_cross_entropy_backward")
+def _bce_slope(input, target, /):
+    """The derivative by the input. Its own derivatives are finite at 0 and 1 otherwise than it is, as in torch."""
+    return (input - target) / np.maximum((1 - input) * input, input.dtype.type(_BCE_EPSILON))
+
+
+@_bce_slope.vjp("input")
+def _(g, input, target):
+    far = (input + _BCE_EPSILON) * (1 - input + _BCE_EPSILON)
+    return g * (input * input - 2 * input * target + target) / (far * far)
+
+
+@_bce_slope.vjp("target")
+def _(g, input):
+    return -g / ((1 - input) * input).clamp(min=_BCE_EPSILON)
 
 
 @_binary_cross_entropy.vjp("target")
@@ -399,7 +423,11 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=0):
         reduction: "mean", "sum" or "none", or 1, 2, 0.
     Shape: (N, D), (N, D), (N) -> (), or (N) with reduction="none"; without N for single vectors
     """
-    if target._array.ndim + 1 != input1._array.ndim or input1._array.ndim not in (1, 2):
+    for i, (name, t) in enumerate((("input1", input1), ("input2", input2), ("target", target))):
+        if not isinstance(t, Tensor):
+            raise argument_type("cosine_embedding_loss", name, i + 1, t)
+    ndim = target._array.ndim + 1
+    if ndim not in (1, 2) or any(t._array.ndim != ndim for t in (input1, input2)):
         raise RuntimeError(
             f"{target._array.ndim}D target tensor expects {target._array.ndim + 1}D input tensors, but found inputs with "
             f"sizes {list(input1.shape)} and {list(input2.shape)}."

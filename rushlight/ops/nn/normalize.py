@@ -124,6 +124,10 @@ def _layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-5)
     if weight is not None or bias is not None:
         _check_one_type(input, weight, bias)
     if input.shape[input.ndim - k :] != normalized_shape:
+        for i, n in enumerate(normalized_shape):
+            if not hasattr(n, "__index__"):
+                words = f"must be tuple of ints, but found element of type {type(n).__name__} at pos {i}"
+                raise type_error(f"layer_norm(): argument 'normalized_shape' (position 2) {words}")
         raise RuntimeError(
             f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, "
             f"{', '.join(map(str, normalized_shape))}], but got input of size{list(input.shape)}"

@@ -37,12 +37,19 @@ _SUB_ONE = (
     "or `logical_not()` operator instead."
 )
 
+
+def _plus(x, y, factor):
+    """x + factor y of complex numbers, the product written out as in torch: an infinite part makes the other one nan."""
+    return in_order_of(x + np.multiply(y, y.dtype.type(factor)), x, y)
+
+
 _add = binary(
     "add",
     np.add,
     lambda g: g,
     lambda g: g,
     "The sum of two tensors.",
+    of_complex=lambda x, y: _plus(x, y, 1),
     operator="add",
     export=False,
     numbers=True,
@@ -53,6 +60,7 @@ _sub = binary(
     lambda g: g,
     lambda g: -g,
     "The difference of two tensors.",
+    of_complex=lambda x, y: _plus(x, y, -1),
     operator="sub",
     export=False,
     numbers=True,
@@ -60,6 +68,7 @@ _sub = binary(
 _rsub = binary(
     "rsub", lambda x, y: in_order_of(np.subtract(y, x), y, x), lambda g: -g, lambda g: g, "other - input.", operator="rsub", export=False,
     inplace=False, number_nodes=("RsubBackward1",), laid_as=lambda _: (1, 0),
+    of_complex=lambda x, y: _plus(y, x, -1),
 )  # fmt: skip
 delattr(Tensor, "__rrsub__")
 refuse_bool(_sub, _SUB_ONE, _SUB_BOTH)
@@ -91,8 +100,10 @@ def _switched(input, other, alpha):
 
 @primitive(public=False, name="add.scaled", promote="same", node="AddBackward0")
 def _add_scaled(input, other, /, alpha):
-    """input + alpha * other of floats, rounded once; alpha takes their type."""
+    """input + alpha * other, of floats rounded once; alpha takes their type."""
     d = input.dtype
+    if d.kind == "c":
+        return _plus(input, other, alpha)
     if d.itemsize == 2:
         r = np.asanyarray(multiply_add(other.astype(F32), d.type(alpha), input.astype(F32))).astype(d)
     else:
@@ -102,14 +113,16 @@ def _add_scaled(input, other, /, alpha):
 
 @_add_scaled.vjp
 def _(g, alpha, needs):
-    return g, g * alpha if needs[1] else None
+    return g, g * alpha.conjugate() if needs[1] else None
 
 
 def _terms(input, other, alpha) -> tuple[Tensor, Tensor] | None:
-    """Both as tensors where `input + alpha * other` rounds once: of real floats, unless the factor changes no digit."""
+    """Both as tensors where torch's kernel multiplies: of complex numbers, and of floats if the factor changes a digit."""
+    are_tensors = isinstance(input, Tensor), isinstance(other, Tensor)
+    if any(t and x._array.dtype.kind == "c" for t, x in zip(are_tensors, (input, other), strict=True)):
+        return _as_terms(input, other) if type(alpha) in (int, float, complex) else None
     if type(alpha) not in (int, float) or abs(alpha) == 1:
         return None
-    are_tensors = isinstance(input, Tensor), isinstance(other, Tensor)
     if are_tensors == (True, True):
         d, e = input._array.dtype, other._array.dtype
         if (d is F32 or d is F64) and e is d:
@@ -122,9 +135,13 @@ def _terms(input, other, alpha) -> tuple[Tensor, Tensor] | None:
     kinds = [x.dtype if isinstance(x, Tensor) else dtypes.of_number(x) for x in (input, other)]
     if max(k.category for k in kinds) != 2 or any(x is not None and type(x._array) is Placeholder for x in terms):
         return None
+    return _as_terms(input, other)
+
+
+def _as_terms(input, other) -> tuple[Tensor, Tensor]:
     d = common_type(_add.record, (input, other))
     assert d is not None
-    first, second = (constant(number_as(x, d)) if t is None else t for x, t in zip((input, other), terms, strict=True))
+    first, second = (x if isinstance(x, Tensor) else constant(number_as(x, d)) for x in (input, other))
     return first, second
 
 
@@ -184,7 +201,7 @@ def _sub_scaled(input, other, /, alpha):
 
 @_sub_scaled.vjp
 def _(g, alpha, needs):
-    return g, g * -alpha if needs[1] else None
+    return g, g * -alpha.conjugate() if needs[1] else None
 
 
 @composite(method=True, aliases=("subtract",))
@@ -507,7 +524,27 @@ fmod = binary(
 
 def _negative(x):
     """Never into a strided array: there NumPy 2.4 with AVX-512 changes the first of every few elements only."""
-    return np.negative(x)
+    r = np.negative(x)
+    if r.dtype.kind == "c" and r.size * r.itemsize >= _NEGATED_BYTES:
+        _clear_signs(r, x)
+    return r
+
+
+_NEGATED_BYTES = 64  # torch negates complex numbers by two vectors of 32 bytes
+
+
+def _clear_signs(r, x):
+    """Take the signs of zeros from -x: torch computes 0 - x in whole vectors, and -x in the elements that are left over.
+
+    On which side of a branch cut a number is depends on it: the root of -(1+0j) is 1j in one, -1j in the other.
+    """
+    order = sorted(range(x.ndim), key=lambda i: -x.strides[i])
+    rows, given = r.transpose(order), x.transpose(order)
+    if given.flags.c_contiguous:
+        rows = rows.reshape(-1)
+    elif given.strides[-1] != x.itemsize:
+        return
+    rows[..., : rows.shape[-1] - rows.shape[-1] % (_NEGATED_BYTES // r.itemsize)] += 0
 
 
 neg = unary(

@@ -40,9 +40,20 @@ _sign_of_many = FusedLoop("sign", 1, _sign_of_floats)
 def _sgn(x):
     if x.dtype.kind == "b":
         return x.copy()
+    if x.dtype.kind == "c":
+        return _directions(x)
     if x.dtype.kind not in "fV":
         return np.sign(x)
     return _sign_of_many.kernel(x) if x.size > LARGE else _sign_of_floats(x)
+
+
+def _directions(x):
+    """x / |x| of complex numbers; NumPy's `sign` finds a direction of infinite ones too, which torch does not."""
+    r, size = np.asanyarray(np.sign(x)), np.absolute(x)
+    lost = ~np.isfinite(size)
+    if lost.any():
+        r.real[lost], r.imag[lost] = (x.real / size)[lost], (x.imag / size)[lost]
+    return r
 
 
 def _size(x):

@@ -443,6 +443,8 @@ def _add_product(x, y, z, value):
 
 
 def _product_added(x, y, z, value, out=None):
+    if x.dtype.kind == "c":  # torch multiplies by 1 + 0j too
+        return x + y * y.dtype.type(value) * z
     y = y if value == 1 else _by(value, y)
     return multiply_add(y, z, x, out) if x.dtype.kind == "f" else x + y * z
 
@@ -498,6 +500,8 @@ def _add_quotient(x, y, z, value):
 
 
 def _quotient_added(x, y, z, value, out=None):
+    if x.dtype.kind == "c":
+        return x + y * y.dtype.type(value) / z
     if out is None:
         return x + (y / z if value == 1 else _by(value, y) / z)
     t = np.multiply(y, value)

@@ -184,6 +184,8 @@ def _(g, input):
 
 def check_mv(mat, vec, added=None):
     """Raise torch's error for added + mat @ vec; without `added` for the product alone."""
+    if not mat.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     ndim = 1 if added is None else added.ndim
     if mat.ndim != 2 or vec.ndim != 1 or ndim > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {ndim}, {mat.ndim}, {vec.ndim}")
@@ -289,7 +291,7 @@ def _(g, input):
 # ---------------------------------------------------------------------------------------------- batches
 
 
-def check_batches(x, y):
+def check_batches(x, y, kernel=""):
     for a, name in ((x, "batch1"), (y, "batch2")):
         if a.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
@@ -298,6 +300,8 @@ def check_batches(x, y):
             f"Expected size for first two dimensions of batch2 tensor to be: [{x.shape[0]}, {x.shape[2]}] but got: "
             f"[{y.shape[0]}, {y.shape[1]}]."
         )
+    if kernel:
+        refuse_bool(x, kernel)
     if x.dtype != y.dtype:
         raise RuntimeError(f"expected scalar type {word(x)} but found {word(y)}")
     refuse_bool(x, "baddbmm")
@@ -317,7 +321,7 @@ def bmm(input, mat2, /):
     >>> bmm(ones(5, 2, 3), ones(5, 3, 4)).shape
     torch.Size([5, 2, 4])
     """
-    check_batches(input, mat2)
+    check_batches(input, mat2, "bmm")
     return product(input, mat2)
 
 

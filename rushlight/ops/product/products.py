@@ -23,7 +23,7 @@ from ..creation.filled import eye
 from ..pointwise.building_blocks import dense
 from ..shape.view import _unsafe_view
 from .matmul import bmm, conjugate, matmul, mm
-from .of_arrays import product
+from .of_arrays import product, refuse_bool
 
 # ---------------------------------------------------------------------------------------------- pairs of dimensions
 
@@ -52,8 +52,19 @@ def tensordot(a, b, dims=2, out=None):
         if dims > min(x.ndim, y.ndim):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         dims_a, dims_b = list(range(-dims, 0)), list(range(dims))
+    elif not isinstance(dims, (tuple, list)):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] containing two lists, but "
+            f"got dims={dims}"
+        )
     else:
-        dims_a, dims_b = ([d] if isinstance(d, int) else list(d) for d in dims)
+        dims_a, dims_b = dims
+        for i, d in enumerate((dims_a, dims_b)):
+            if not isinstance(d, (tuple, list)):
+                raise TypeError(
+                    f"tensordot(): argument 'dims_{('self', 'other')[i]}' (position {i + 3}) must be tuple of ints, not "
+                    f"{type(d).__name__}"
+                )
     if len(dims_a) != len(dims_b):
         raise RuntimeError("both dimension lists should have same length")
     if a.dtype is not b.dtype:
@@ -528,6 +539,7 @@ def cross_along(input, other, dim=-1):
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.size(d)} and {other.size(d)}"
         )
     broadcast_shapes(input._array.shape, other._array.shape)
+    refuse_bool(input._array, "cross")
     if input.dtype is not other.dtype:
         raise RuntimeError(f"expected scalar type {type_word(input.dtype)} but found {type_word(other.dtype)}")
     return linalg_cross(input, other, d)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch.call_site import failed_call
 from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import composite, primitive
@@ -283,26 +282,28 @@ def _(g, input, out0, out1, dim, keepdim):
 
 
 def _dispatch(name, whole, along, pair):
-    def call(input, dim, keepdim, other, out):
-        if isinstance(keepdim, Tensor):
-            raise type_error(f"{name}() received an invalid combination of arguments - got (Tensor, int, Tensor)")
-        if isinstance(dim, Tensor):
-            at, dim = dim, ...
-            call = failed_call() if not at._array.ndim else None
-            if call is None or call.kwargs.get("dim") is not at:
-                other = at
-            elif at._array.dtype.kind not in "iu":
-                raise type_error(f"{name}() received an invalid combination of arguments - got (dim=Tensor, )")
-            else:  # by its keyword a number, by its place the other tensor
-                dim = at.item()
-        if dim is None:
-            raise type_error(f"{name}() received an invalid combination of arguments - got (Tensor, NoneType)")
+    def wrong(*given):
+        words = ", ".join(type(g).__name__ for g in given if g is not ...)
+        return type_error(f"{name}() received an invalid combination of arguments - got ({words})")
+
+    def call(input, place, keepdim, dim, other, out):
+        """place: what was given second by its place, a dimension or the other tensor; dim: what was given by this word."""
         if isinstance(input, (int, float)):
-            raise type_error(
-                f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, Tensor)"
-            )
+            raise wrong(input, place)
+        if isinstance(place, Tensor) and keepdim is ... and dim is ...:
+            place, other = ..., place
         if other is not None:
+            if not (place is dim is keepdim is ...):
+                raise wrong(input, place, other, dim, keepdim)
             return pair(input, other) if out is None else pair(input, other, out=out)
+        if place is not ... and dim is not ...:
+            raise wrong(input, place, dim)
+        dim = place if dim is ... else dim
+        if isinstance(dim, Tensor) and not dim._array.ndim and dim._array.dtype.kind in "iu":
+            dim = dim.item()  # a number
+        if dim is None or isinstance(dim, Tensor) or isinstance(keepdim, Tensor):
+            raise wrong(input, dim, keepdim)
+        keepdim = keepdim is not ... and keepdim
         result = whole(input) if dim is ... else along(input, dim, keepdim)
         return result if out is None else write_out(name, (input,), result, out)
 
@@ -316,7 +317,7 @@ _max, _min = (
 
 
 @composite(method=True)
-def max(input, dim=..., keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
+def max(input, place=..., keepdim=..., *, dim=..., other=None, out=None, axis=None, keepdims=None):
     """The largest element; with `dim` the largest along it and its index; with a tensor the larger of each pair.
 
     Args:
@@ -334,13 +335,14 @@ def max(input, dim=..., keepdim=False, *, other=None, out=None, axis=None, keepd
     values=tensor([3., 2.]),
     indices=tensor([1, 0]))
     """
-    if dim is ... and other is None and out is None and axis is None and isinstance(input, Tensor):
+    if place is ... and dim is ... and other is None and out is None and axis is None and isinstance(input, Tensor):
         return _max_all(input)
-    return _max(input, dim if axis is None else axis, keepdim if keepdims is None else keepdims, other, out)
+    dim = dim if axis is None else axis
+    return _max(input, place, keepdim if keepdims is None else keepdims, dim, other, out)
 
 
 @composite(method=True)
-def min(input, dim=..., keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
+def min(input, place=..., keepdim=..., *, dim=..., other=None, out=None, axis=None, keepdims=None):
     """The smallest element; with `dim` the smallest along it and its index; with a tensor the smaller of each pair.
 
     Args:
@@ -358,9 +360,10 @@ def min(input, dim=..., keepdim=False, *, other=None, out=None, axis=None, keepd
     values=tensor([1., 0.]),
     indices=tensor([0, 1]))
     """
-    if dim is ... and other is None and out is None and axis is None and isinstance(input, Tensor):
+    if place is ... and dim is ... and other is None and out is None and axis is None and isinstance(input, Tensor):
         return _min_all(input)
-    return _min(input, dim if axis is None else axis, keepdim if keepdims is None else keepdims, other, out)
+    dim = dim if axis is None else axis
+    return _min(input, place, keepdim if keepdims is None else keepdims, dim, other, out)
 
 
 def _arg(name, arg, a, dim, keepdim):

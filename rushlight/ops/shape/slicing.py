@@ -15,6 +15,7 @@ from ...core.dispatch.mode import thread
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.torch_function import told_by_keyword
 from ...core.tensor.layout import contiguous_format
+from ...core.tensor.node import shown_as
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.resizing import whole
 from ...core.tensor.size import wrap_dim
@@ -125,6 +126,8 @@ def narrow(input, dim, start, length):
     if not input._array.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     d = wrap_dim(dim, input._array.ndim)
+    if isinstance(start, Tensor) and (start._array.ndim or start._array.dtype.kind not in "iu"):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     n, start = input._array.shape[d], operator.index(start)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
@@ -285,13 +288,18 @@ def _(g, input_shape, geometry, size, stride):
 def _as_strided_backward(g: Tensor, part: tuple, whole: tuple) -> Tensor:
     """Scatter `g` over the storage by index arithmetic, then read the input's own elements back.
 
+    Elements of the input that share their memory, as those of an expanded one, divide what arrives there, as in torch.
+
     part, whole: (shape, strides, offset) of the result and of the input.
     """
     where = _flat_positions(*part[:2]) + part[2]
     mine = _flat_positions(*whole[:2]) + whole[2]
     n = int(max(where.max(initial=-1), mine.max(initial=-1))) + 1
     total = g.new_zeros(n).index_add(0, _positions(g, *part), g.reshape(-1))
-    return total.index_select(0, _positions(g, *whole)).reshape(whole[0])
+    counts = np.bincount(mine.reshape(-1), minlength=n)
+    if counts.max(initial=0) > 1:
+        total = total / constant(on_device_of(g._array, lambda: np.maximum(counts, 1).astype(g._array.dtype)))
+    return shown_as(total.index_select(0, _positions(g, *whole)).reshape(whole[0]), "AsStridedBackward0")
 
 
 def _positions(g: Tensor, size: tuple, stride: Sequence, offset: int) -> Tensor:

@@ -224,6 +224,7 @@ def unflatten(input, dim, sizes):
     """
     shape = input._array.shape
     if not shape:
+        wrap_dim(dim, 0)
         raise RuntimeError("unflatten: the input has no dimensions")
     d = wrap_dim(dim, len(shape))
     if not len(sizes):

@@ -146,9 +146,8 @@ def _resized(input: Any, sizes: dict[int, int]) -> Any:
         if n < have:
             input = input.narrow(d, 0, n)
         elif n > have:
-            missing = list(input._array.shape)
-            missing[d] = n - have
-            input = OPS["cat"]([input, input.new_zeros(missing)], d).contiguous()
+            behind = (0, 0) * (input._array.ndim - 1 - d % input._array.ndim)
+            input = OPS["pad"](input, (*behind, 0, n - have)).contiguous()
     return input
 
 

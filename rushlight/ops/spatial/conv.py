@@ -390,10 +390,12 @@ def _check_sizes(x_shape, kernel, padding, dilation):
         )
 
 
-def _check_types(x, w, b):
+def _check_types(x, w, b, kernel="slow_conv2d_cpu"):
     if b is not None and b.dtype != x.dtype:
         raise RuntimeError(f"Input type ({c_word_of(x)}) and bias type ({c_word_of(b)}) should be the same")
     if x.dtype != w.dtype:
+        if x.dtype.kind == "b":
+            raise not_implemented(kernel, x.dtype)
         kinds = [type_word(from_numpy(a.dtype)) for a in (x, w)]
         raise RuntimeError(
             f"expected scalar type {kinds[0]} but found {kinds[1]}: the input and the weight of a convolution must have "
@@ -465,7 +467,7 @@ def _check_transpose(name, n, input, weight, bias, stride, padding, output_paddi
             f"channels, but got {x.shape[-n - 1]} channels instead"
         )
     _check_bias(w, b, w.shape[1] * groups)
-    _check_types(x, w, None)
+    _check_types(x, w, None, "slow_conv_transpose2d_out_cpu")
     if x.dtype.kind in "iub":
         raise not_implemented(f"slow_conv_transpose{max(n, 2)}d_out_cpu", x.dtype)
     if n == 3 and b is not None and b.dtype != x.dtype:

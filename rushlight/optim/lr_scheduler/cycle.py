@@ -246,7 +246,7 @@ def _total_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: i
 
 
 def _check_count(name: str, value: Any) -> None:
-    if not isinstance(value, int) or value <= 0:
+    if value <= 0 or not isinstance(value, int):
         raise ValueError(f"Expected positive integer {name}, but got {value}")
 
 

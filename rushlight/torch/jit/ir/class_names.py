@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
-__all__ = ["ClassNames", "is_script", "qualified_name"]
+__all__ = ["TRACED", "ClassNames", "Taken", "is_script", "qualified_name"]
 
 
 def is_script(module: Any) -> bool:
@@ -24,19 +25,36 @@ def qualified_name(obj: Any) -> str:
     return f"__torch__.{path}.{name}"
 
 
+class Taken:
+    """The names that classes have already, and how many others were made to be different."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.mangled = count()
+
+
+TRACED = Taken()
+"""Those of all traced modules: each trace makes classes of its own."""
+
+
 class ClassNames:
     """Gives each module a name of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, taken: Taken | None = None) -> None:
         self._names: dict[int, str] = {}
         self._kept: list[Any] = []
-        self._taken: set[str] = set()
-        self._mangled = 0
+        self._taken = Taken() if taken is None else taken
+
+    def give(self, module: Any) -> None:
+        """Name a module after those inside, in torch's order."""
+        for child in module.children():
+            self.give(child)
+        self.of(module)
 
     def of(self, module: Any) -> str:
         """The name of a module's class; the second module of a class gets another."""
         if is_script(module) and "_class_name" in module.__dict__:  # a script has its name
-            self._taken.add(module._class_name)
+            self._taken.names.add(module._class_name)
             return module._class_name
         if id(module) not in self._names:
             self._names[id(module)] = self._free(qualified_name(type(module)))
@@ -45,8 +63,7 @@ class ClassNames:
 
     def _free(self, name: str) -> str:
         path, _, last = name.rpartition(".")
-        while name in self._taken:
-            name = f"{path}.___torch_mangle_{self._mangled}.{last}"
-            self._mangled += 1
-        self._taken.add(name)
+        while name in self._taken.names:
+            name = f"{path}.___torch_mangle_{next(self._taken.mangled)}.{last}"
+        self._taken.names.add(name)
         return name

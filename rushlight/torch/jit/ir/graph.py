@@ -132,6 +132,7 @@ class Graph:
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
         self.defaults: dict[Value, Any] = {}  # of inputs
+        self.numbers: dict[Value, int] = {}  # of values without a name, where they are not those of their order
         self.names = Names()  # that variables of a script give to their values
         self.lengths: dict[Value, int] = {}  # of inputs that are lists: how many numbers one number becomes
 

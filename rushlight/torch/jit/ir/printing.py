@@ -179,7 +179,7 @@ class GraphView:
         self._graph = graph
         names = Names()
         for i, value in enumerate(graph.all_values()):
-            names.take(value, graph.names.of.get(value) or value.hint or str(i))
+            names.take(value, graph.names.of.get(value) or value.hint or str(graph.numbers.get(value, i)))
         self._names = names.of
         self._makers = {value: node for node in self._all_nodes() for value in node._node.outputs}
         self._inputs = NodeView(self, Node("prim::Param", [], graph.inputs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..ir.graph import NONE, TENSOR, Block, Graph, Node, Type, Value, list_with, reads_of
 from ..ir.names import Names
 from .builder import Builder, Frame
+from .numbering import number_values
 
 __all__ = ["finish"]
 
@@ -28,6 +29,7 @@ def finish(build: Builder, result: Value) -> list[tuple[Frame, Graph]]:
             argument.hint = argument.hint or outer.hint
     for frame in kept:
         _return_one(frame)
+    number_values(kept)
     return [(frame, frame.graph) for frame in kept]
 
 

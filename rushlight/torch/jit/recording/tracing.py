@@ -9,7 +9,7 @@ from typing import Any
 
 from ....core.tensor.tensor import Tensor
 from ....nn.modules.module import Module
-from ..ir.class_names import ClassNames, qualified_name
+from ..ir.class_names import TRACED, ClassNames, qualified_name
 from ..ir.graph import Graph
 from ..programs import Program, RecursiveScriptModule, ScriptFunction, mirrored
 from . import trace_check
@@ -235,7 +235,8 @@ def _remade(mod: Module, name: str, args: tuple, kwargs: dict[str, Any], strict:
 
 def _make_module(mod: Module, methods: dict[str, tuple], strict: bool) -> Any:
     """The program of a module for example arguments of some of its methods."""
-    names = ClassNames()
+    names = ClassNames(TRACED)
+    names.give(mod)
     programs: dict[int, dict[str, Program]] = {}
     for name, (inputs, named) in methods.items():
         func = mod if name == "forward" else getattr(mod, name)
