@@ -33,7 +33,7 @@ def _rows(whole: Tensor, group: Any) -> Any:
     if not whole.ndim:
         return whole.clone()
     mesh = DeviceMesh.from_group(group, "cpu")
-    like = DTensor._make(whole, mesh, Shard(0), whole.shape)
+    like = DTensor._make(whole, mesh, (Shard(0),), whole.shape)
     return like._of_whole(whole)
 
 
@@ -91,7 +91,7 @@ def _is_of(unit: FlatUnit, value: Any) -> bool:
 def _flat_part(unit: FlatUnit) -> DTensor:
     """The part of the flat parameter, such that others know what it is a part of."""
     mesh, placement = DeviceMesh.from_group(unit.group, "cpu"), Shard(0) if unit.pieces > 1 else Replicate()
-    return DTensor._make(unit.flat.detach(), mesh, placement, (unit.length * unit.pieces,))
+    return DTensor._make(unit.flat.detach(), mesh, (placement,), (unit.length * unit.pieces,))
 
 
 def load_own(module: Any, state: Any, prefix: str, strict: bool, missing: list[str], errors: list[str]) -> None:

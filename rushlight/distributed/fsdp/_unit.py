@@ -280,7 +280,7 @@ class RowUnit(Unit):
         self._make_wholes()
 
     def _sharded(self, local: Tensor, member: Member, requires_grad: bool) -> Any:
-        return Parameter(DTensor._make(local, self.mesh, Shard(0), member.shape), requires_grad)
+        return Parameter(DTensor._make(local, self.mesh, (Shard(0),), member.shape), requires_grad)
 
     def _make_wholes(self) -> None:
         at = [0]

@@ -102,7 +102,7 @@ def join(mesh: Mesh, name: str, timeout: timedelta) -> World | None:
         ranks = list(range(mesh.size))
     else:
         ranks = [each["state"][1] for each in everyone]
-    return World(found, mesh, ranks, name, timeout)
+    return World(found, mesh, ranks, [each["host"] for each in everyone], name, timeout)
 
 
 def _why_tcp(everyone: list[dict[str, Any]]) -> str:
@@ -222,10 +222,10 @@ def _remove_stale() -> None:
 
 
 class World:
-    """The MPI processes behind a mesh, from which groups get their communicators."""
+    """The MPI processes behind a mesh, with their ranks in MPI's world and their hosts: groups get their communicators here."""
 
-    def __init__(self, found: Library, mesh: Mesh, ranks: list[int], name: str, timeout: timedelta):
-        self.library, self.mesh, self.ranks, self.name = found, mesh, ranks, name
+    def __init__(self, found: Library, mesh: Mesh, ranks: list[int], hosts: list[str], name: str, timeout: timedelta):
+        self.library, self.mesh, self.ranks, self.hosts, self.name = found, mesh, ranks, hosts, name
         self.watch = Watch(mesh)
         self._own = self.wire(list(range(mesh.size)), f"{name}/control", timeout)
 
@@ -240,7 +240,8 @@ class World:
 
         communicator = guarded(self.mesh, create, timeout, "making a communicator")
         communicator.Set_errhandler(mpi.ERRORS_RETURN)
-        return Wire(self.library, self.mesh, communicator, members, self.watch)
+        spans_hosts = len({self.hosts[m] for m in members}) > 1
+        return Wire(self.library, self.mesh, communicator, members, self.watch, spans_hosts)
 
     def leave(self, by_error: bool = False) -> None:
         """Wait until the others have what this process has sent; not for long, since they may go on without it."""

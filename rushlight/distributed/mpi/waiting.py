@@ -1,6 +1,6 @@
 """Waiting for MPI in a way that ends when another process dies.
 
-MPI waits for ever for a process that is gone. So each wait is for one of two requests: the operation's, and an alarm, a
+MPI waits for ever for a process that is gone. So each wait is for an operation's request, or several, and for an alarm, a
 "generalized request" that this process completes itself: when the connection to another process ends, when a group fails,
 and each fifth of a second while a call waits, so that time limits and signals (Ctrl-C) are seen. The wait itself is
 MPI_Waitany, which gives MPI's lock away between looks where another thread of this process needs it.
@@ -38,12 +38,13 @@ def _callbacks() -> tuple:
 
 
 class Alarm:
-    """Two requests, an operation's and one that `ring` completes."""
+    """The requests of some operations, and one more, which `ring` completes."""
 
-    def __init__(self, library: Library):
-        self.library = library
-        self.requests = (library.Handle * 2)()
+    def __init__(self, library: Library, operations: int = 1):
+        self.library, self.operations = library, operations
+        self.requests = (library.Handle * (operations + 1))(*[library.no_request] * (operations + 1))
         self.address = ctypes.addressof(self.requests)
+        self.ended = 0  # the number of the operation for which the last wait was
         self.waits = self.seen = 0
         self.waiting = False
         self._index = ctypes.c_int()
@@ -54,16 +55,20 @@ class Alarm:
         self._rung = True
         self.arm()
 
+    def place(self, operation: int) -> int:
+        """The address of an operation's request."""
+        return self.address + operation * ctypes.sizeof(self.library.Handle)
+
     def arm(self) -> None:
         """Get a new request to be completed, after the last one has been."""
         with self._lock:
-            second = ctypes.c_void_p(self.address + ctypes.sizeof(self.library.Handle))
+            last = ctypes.c_void_p(self.place(self.operations))
             nothing, give_way, where = _callbacks()
             if self.library.polls_requests:
                 name, more = "MPIX_Grequest_start", (give_way, give_way)  # the second: in waits for such requests only
             else:
                 name, more = "MPI_Grequest_start", ()
-            status = getattr(self.library.c, name)(nothing, nothing, nothing, *more, where, second)
+            status = getattr(self.library.c, name)(nothing, nothing, nothing, *more, where, last)
             self.library.check(status, name)
             self._rung = False
 
@@ -72,15 +77,16 @@ class Alarm:
         with self._lock:
             if not self._rung:
                 self._rung = True
-                self.library.c.MPI_Grequest_complete(self.library.Handle(self.requests[1]))
+                self.library.c.MPI_Grequest_complete(self.library.Handle(self.requests[self.operations]))
 
     def wait(self) -> bool:
-        """Whether the operation has ended, rather than that the alarm has rung."""
+        """Whether an operation has ended, rather than that the alarm has rung."""
         self.waits += 1
         self.waiting = True
-        status = self.library.wait_any(2, self.address, self._where, self._status)
+        status = self.library.wait_any(self.operations + 1, self.address, self._where, self._status)
         self.waiting = False
-        if self._index.value == 1:
+        self.ended = self._index.value
+        if self.ended == self.operations:
             self.arm()
             return False
         if status:
@@ -88,8 +94,11 @@ class Alarm:
         return True
 
     def is_done(self) -> bool:
-        """Whether the operation has ended, without waiting."""
-        self.library.check(self.library.test(self.address, ctypes.addressof(self._flag), self._status), "MPI_Test")
+        """Whether an operation has ended, without waiting."""
+        flag = ctypes.addressof(self._flag)
+        status = self.library.test_any(self.operations, self.address, self._where, flag, self._status)
+        self.library.check(status, "MPI_Testany")
+        self.ended = self._index.value
         return bool(self._flag.value)
 
 

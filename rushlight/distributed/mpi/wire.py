@@ -20,6 +20,7 @@ from ..errors import DistBackendError
 from ..mesh import Mesh
 from ..reduce_op import RedOpType, combine, scaled
 from .library import Library
+from .ring import RingSums
 from .shared_sums import LEAST_BYTES, SharedSums
 from .waiting import Alarm, Watch
 
@@ -33,10 +34,18 @@ _SUMS = (RedOpType.SUM, RedOpType.AVG)
 
 
 class Wire:
-    """A communicator of the processes `members` (ranks in the mesh)."""
+    """A communicator of the processes `members` (ranks in the mesh). spans_hosts: whether they are on several hosts."""
 
-    def __init__(self, library: Library, mesh: Mesh, communicator: Any, members: list[int], watch: Watch):
-        self.library, self.mesh, self.members = library, mesh, members
+    def __init__(
+        self,
+        library: Library,
+        mesh: Mesh,
+        communicator: Any,
+        members: list[int],
+        watch: Watch,
+        spans_hosts: bool = False,
+    ):
+        self.library, self.mesh, self.members, self.watch, self.spans_hosts = library, mesh, members, watch, spans_hosts
         self.size, self.rank = len(members), members.index(mesh.rank)
         self._communicator = communicator
         self._comm = library.handle(communicator)
@@ -48,6 +57,7 @@ class Wire:
         self.is_local: Callable[[], bool] = lambda: False
         self._sums: SharedSums | None = None
         self._has_asked = False  # whether they can share memory
+        self._ring: RingSums | None = None
         watch.add(self._alarm)
 
     # ------------------------------------------------------------------------------------------ one operation
@@ -56,26 +66,26 @@ class Wire:
         """Carry out an operation. `keep`: the memory that it reads and writes, besides that of `call`."""
         if self._failure is not None:
             raise DistBackendError(self._failure)
-        status = self.library.functions[name](*arguments, self._comm, self._alarm.address)
         try:
-            if status:
-                self.library.check(status, f"MPI_{name}")
-            if self.in_background() and self._ends_in_background(call):
-                return
-            if not self._alarm.wait():
-                self._wait_long(call)
+            self.start(name, *arguments, to=self._alarm)
+            self.wait_for(call, self._alarm)
         except BaseException as error:
             self._kept.append((arguments, keep, call))
             self._give_up(call, error)
             raise
 
-    def _wait_long(self, call: Call) -> None:
-        """Go on waiting after the alarm has rung. Raises DistBackendError where there is no use in it."""
-        deadline = time.monotonic() + call.timeout.total_seconds()
-        call.announce()
-        while not self.check_peers(call, deadline, self._alarm.is_done):
-            if self._alarm.wait():
-                return
+    def start(self, name: str, *arguments: Any, to: Alarm, slot: int = 0) -> None:
+        """Begin an operation, as number `slot` of those that are waited for with an alarm."""
+        self.library.check(self.library.functions[name](*arguments, self._comm, to.place(slot)), f"MPI_{name}")
+
+    def wait_for(self, call: Call, alarm: Alarm) -> int:
+        """Wait for one of the operations that were begun; its number. Raises DistBackendError where there is no use in it."""
+        if not (self.in_background() and self._ends_in_background(call, alarm)) and not alarm.wait():
+            deadline = time.monotonic() + call.timeout.total_seconds()
+            call.announce()
+            while not self.check_peers(call, deadline, alarm.is_done) and not alarm.wait():
+                pass
+        return alarm.ended
 
     def check_peers(self, call: Call, deadline: float, is_done: Callable[[], bool]) -> bool:
         """Whether a call has ended although another process has gone. Raises DistBackendError where it cannot end any more.
@@ -92,10 +102,10 @@ class Wire:
             raise DistBackendError(f"Timed out waiting {limit}ms for {call.text()} to complete. {calls}")
         return False
 
-    def _ends_in_background(self, call: Call) -> bool:
+    def _ends_in_background(self, call: Call, alarm: Alarm) -> bool:
         """Look now and then, and leave the processor to those that compute, until another thread waits for the call."""
         deadline = time.monotonic() + call.timeout.total_seconds()
-        while not self._alarm.is_done():
+        while not alarm.is_done():
             if not self.in_background() or time.monotonic() > deadline or self.mesh.trouble(call.key, self.members):
                 return False
             time.sleep(_LOOK_S)
@@ -216,6 +226,8 @@ class Wire:
 
     def all_reduce(self, call: Call, array: np.ndarray, op: RedOpType, factor: float = 1.0) -> np.ndarray:
         """The reduction over all ranks of the arrays times `factor`; in `array`'s own memory where that can be."""
+        if self.spans_hosts and RingSums.takes(self, array, op):
+            return self._sum_by_ring(call, array if _in_place(array) else np.array(array, order="C"), op, factor)
         native = self.library.reduction(array.dtype, op)
         if native is None:
             return self._reduce_parts(call, scaled(array, factor), op)
@@ -226,6 +238,17 @@ class Wire:
         scaled(array, factor)
         kind, operation = native
         self._do(call, "Iallreduce", self.library.in_place, address(array), array.size, kind, operation, keep=array)
+        return self._shared(array, op)
+
+    def _sum_by_ring(self, call: Call, array: np.ndarray, op: RedOpType, factor: float) -> np.ndarray:
+        if self._failure is not None:
+            raise DistBackendError(self._failure)
+        self._ring = self._ring or RingSums(self)
+        try:
+            self._ring.sum(call, array, factor)
+        except BaseException as error:
+            self._give_up(call, error)
+            raise
         return self._shared(array, op)
 
     def _sum_by_memory(self, call: Call, array: np.ndarray, factor: float) -> bool:

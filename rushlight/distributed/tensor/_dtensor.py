@@ -1,6 +1,7 @@
-"""A tensor that is spread over the processes of a mesh of one dimension: what `fully_shard` gives as parameters.
+"""A tensor that is spread over the processes of a mesh: what `fully_shard` gives as parameters.
 
-Its shape is that of the whole; this process has a part, cut along one dimension as by `chunk`, or all of it. Operators
+Its shape is that of the whole. Each dimension of the mesh, one after the other, cuts what this process has along a dimension of
+the tensor, as `chunk` does, or leaves it whole. Operators
 that work element by element (optimizers are made of these) run on the parts. Sums, means and norms of all elements, `all()`
 and `any()` are reduced over the processes. Every other operator raises NotImplementedError: `full_tensor()` gives the whole for it.
 """
@@ -136,12 +137,12 @@ class DTensor(Tensor):
 
     @staticmethod
     def _make(
-        local: Tensor, mesh: DeviceMesh, placement: Placement, shape: Any, requires_grad: bool = False
+        local: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ...], shape: Any, requires_grad: bool = False
     ) -> DTensor:
         with no_grad():
             local = local.detach()
         t = make_wrapper_subclass(DTensor, tuple(shape), dtype=local.dtype)
-        t._local_tensor, t.device_mesh, t.placements = local, mesh, (placement,)
+        t._local_tensor, t.device_mesh, t.placements = local, mesh, placements
         return t.requires_grad_(True) if requires_grad else t
 
     @staticmethod
@@ -153,19 +154,19 @@ class DTensor(Tensor):
 
         Raises NotImplementedError for layouts other than `Shard` and `Replicate`, for parts that require gradients.
         """
-        placement = _checked(device_mesh, placements or [Replicate()], local_tensor.ndim)
+        layout = _checked(device_mesh, placements, local_tensor.ndim)
         if local_tensor.requires_grad:
             raise NotImplementedError("DTensor.from_local: parts that require gradients are not implemented")
         if shape is None:
             shape = list(local_tensor.shape)
-            if isinstance(placement, Shard):
+            for i, placement in _cuts(layout)[::-1]:
                 rows = zeros(1, dtype=int64) + shape[placement.dim]
-                all_reduce(rows, group=device_mesh.get_group(0))
+                all_reduce(rows, group=device_mesh.get_group(i))
                 shape[placement.dim] = int(rows.item())
-        return DTensor._make(local_tensor, device_mesh, placement, shape)
+        return DTensor._make(local_tensor, device_mesh, layout, shape)
 
     def _like(self, local: Tensor) -> DTensor:
-        return DTensor._make(local, self.device_mesh, self.placements[0], self.shape)
+        return DTensor._make(local, self.device_mesh, self.placements, self.shape)
 
     def to_local(self, *, grad_placements: Any = None) -> Tensor:
         """This process's part; its gradient is the part of this tensor's gradient."""
@@ -192,8 +193,8 @@ class DTensor(Tensor):
     ) -> DTensor:
         """The tensor in another layout; every process has to call this. It is not recorded for backward.
 
-        Raises NotImplementedError for another mesh, other layouts than `Shard` and `Replicate`, a tensor that requires
-        gradients.
+        Raises NotImplementedError for another mesh, a tensor that requires gradients; RuntimeError for `Partial`; ValueError for
+        more or fewer layouts than the mesh has dimensions.
         """
         if any(value is not None for value in kwargs.values()) or device_mesh not in (None, self.device_mesh):
             raise NotImplementedError(
@@ -203,13 +204,19 @@ class DTensor(Tensor):
             raise RuntimeError("placements is needed for redistribute!")
         if is_grad_enabled() and self.requires_grad:
             raise NotImplementedError("DTensor.redistribute of a tensor that requires gradients is not implemented")
+        if any(isinstance(placement, Partial) for placement in placements):
+            raise RuntimeError(
+                f"Can not redistribute from {self.placements} to {placements}, redistributing to Partial is for internal use only!"
+            )
         target = _checked(self.device_mesh, placements, self.ndim)
         known = _settled(self)
-        if known.placements[0] == target:
+        if known.placements == target:
             return known._like(known._local_tensor)
-        if isinstance(target, Replicate):
-            return DTensor._make(_whole(known), self.device_mesh, target, self.shape)
-        return distribute_tensor(_whole(known), self.device_mesh, [target], src_data_rank=None)
+        kept = 0  # dimensions of the mesh up to the first one that changes, whose cuts stay
+        while known.placements[kept] == target[kept]:
+            kept += 1
+        part, lengths = _gathered(known, kept), _lengths(self.device_mesh, target, self.shape)
+        return DTensor._make(_cut(part, self.device_mesh, target, lengths, kept), self.device_mesh, target, self.shape)
 
     def __repr__(self, **kwargs: Any) -> str:
         local: Any = self._local_tensor
@@ -237,9 +244,10 @@ class DTensor(Tensor):
     def _place(self) -> tuple[list[int], list[int]] | None:
         """(offsets, sizes) of the part in the whole; None of one without elements."""
         offsets, sizes = [0] * self.ndim, list(self.shape)
-        if isinstance(placement := self.placements[0], Shard):
-            group, dim = self.device_mesh.get_group(0), placement.dim
-            offsets[dim], sizes[dim] = rows_of(self.shape[dim], group.size(), group.rank())
+        for i, placement in _cuts(self.placements):
+            group, dim = self.device_mesh.get_group(i), placement.dim
+            first, sizes[dim] = rows_of(sizes[dim], group.size(), group.rank())
+            offsets[dim] += first
         return (offsets, sizes) if all(sizes) else None
 
     def __get_tensor_shard__(self, index: Any) -> Tensor:
@@ -299,42 +307,50 @@ def _by_elements(func: Any, name: str, args: tuple, kwargs: dict[str, Any], writ
 
 def _settled(t: DTensor) -> DTensor:
     """The tensor; of the processes' terms, their reduction."""
-    placement = t.placements[0]
-    if not isinstance(placement, Partial):
+    terms = [(i, placement) for i, placement in enumerate(t.placements) if isinstance(placement, Partial)]
+    if not terms:
         return t
-    total, group = t._local_tensor.clone(), t.device_mesh.get_group(0)
-    if isinstance(placement, _NormPartial):
-        p = placement.norm_type
-        if p == float("inf"):
-            all_reduce(total, ReduceOp.MAX, group)
-        elif p == -float("inf"):
-            all_reduce(total, ReduceOp.MIN, group)
-        else:
-            total = total.pow_(p)  # type: ignore[attr-defined]
-            all_reduce(total, ReduceOp.SUM, group)
-            total = total.pow_(1 / p)
-    else:
-        all_reduce(total, getattr(ReduceOp, placement.reduce_op.upper()), group)
-    settled = DTensor._make(total, t.device_mesh, Replicate(), t.shape)
-    t.placements, t._local_tensor = settled.placements, settled._local_tensor
+    total = t._local_tensor.clone()
+    for i, placement in terms:
+        total = _reduced(total, placement, t.device_mesh.get_group(i))
+    t._local_tensor = total
+    t.placements = tuple(Replicate() if isinstance(placement, Partial) else placement for placement in t.placements)
     return t
+
+
+def _reduced(total: Tensor, placement: Partial, group: Any) -> Tensor:
+    """The reduction of a group's terms, which may be in the memory of this process's."""
+    if not isinstance(placement, _NormPartial):
+        all_reduce(total, getattr(ReduceOp, placement.reduce_op.upper()), group)
+        return total
+    p = placement.norm_type
+    if abs(p) == float("inf"):
+        all_reduce(total, ReduceOp.MAX if p > 0 else ReduceOp.MIN, group)
+        return total
+    total = total.pow_(p)  # type: ignore[attr-defined]
+    all_reduce(total, ReduceOp.SUM, group)
+    return total.pow_(1 / p)
+
+
+def _with_terms(placements: tuple[Placement, ...], term: Partial) -> tuple[Placement, ...]:
+    """The layout of what is reduced over all elements: terms where the tensor is cut."""
+    return tuple(term if isinstance(placement, Shard) else placement for placement in placements)
 
 
 def _norm(func: Any, x: DTensor, ord: float = 2, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> DTensor:
     """The norm of all elements, which the processes add up when it is used."""
-    known = x.placements[0]
     p = float(ord)
     if dim is not None or keepdim or (p == 0):
         raise NotImplementedError("norms of DTensors are implemented of all elements, of an order other than 0")
-    if isinstance(known, _NormPartial) and known.norm_type != p:
-        known = _settled(x).placements[0]
+    if any(isinstance(known, _NormPartial) and known.norm_type != p for known in x.placements):
+        _settled(x)
     local = x._local_tensor
     if local.numel() or p not in (float("inf"), -float("inf")):
         local = func(local, ord, **kwargs)
     else:
         local = zeros((), dtype=local.dtype) + (0.0 if p > 0 else float("inf"))
-    placement = Replicate() if isinstance(known, Replicate) else _NormPartial(p)
-    return DTensor._make(local, x.device_mesh, placement, ())
+    layout = tuple(known if isinstance(known, Replicate) else _NormPartial(p) for known in x.placements)
+    return DTensor._make(local, x.device_mesh, layout, ())
 
 
 def _norm_of_scalar_order(func: Any, x: DTensor, p: Any = 2, *args: Any, **kwargs: Any) -> DTensor:
@@ -351,42 +367,35 @@ def _stack(func: Any, tensors: list[Any], dim: int = 0) -> DTensor:
         tensors = [_settled(t) for t in tensors]
     first = tensors[0]
     local = func([t._local_tensor for t in tensors], dim)
-    return DTensor._make(local, first.device_mesh, first.placements[0], local.shape)
+    return DTensor._make(local, first.device_mesh, first.placements, local.shape)
 
 
 def _sum(func: Any, x: DTensor, *args: Any, **kwargs: Any) -> DTensor:
     if args or kwargs:
         raise NotImplementedError("sums of DTensors are implemented of all elements alone")
-    placement = x.placements[0]
-    return DTensor._make(
-        func(x._local_tensor), x.device_mesh, Partial() if isinstance(placement, Shard) else placement, ()
-    )
+    return DTensor._make(func(x._local_tensor), x.device_mesh, _with_terms(x.placements, Partial()), ())
 
 
 def _mean(func: Any, x: DTensor, *args: Any, **kwargs: Any) -> DTensor:
     if args or kwargs:
         raise NotImplementedError("means of DTensors are implemented of all elements alone")
-    if not isinstance(x.placements[0], Shard):
-        return DTensor._make(func(_settled(x)._local_tensor), x.device_mesh, x.placements[0], ())
-    return DTensor._make(x._local_tensor.sum() / x.numel(), x.device_mesh, Partial(), ())
+    if not _cuts(_settled(x).placements):
+        return DTensor._make(func(x._local_tensor), x.device_mesh, x.placements, ())
+    return DTensor._make(x._local_tensor.sum() / x.numel(), x.device_mesh, _with_terms(x.placements, Partial()), ())
 
 
 def _all_or_any(func: Any, x: DTensor, *args: Any, **kwargs: Any) -> DTensor:
     name = func.overloadpacket.__name__
     if args or kwargs:
         raise NotImplementedError(f"{name}() of DTensors is implemented of all elements alone")
-    local, placement = _settled(x)._local_tensor, x.placements[0]
-    if isinstance(placement, Shard):
-        placement = Partial("min" if name == "all" else "max")
-    return DTensor._make(func(local), x.device_mesh, placement, ())
+    layout = _with_terms(_settled(x).placements, Partial("min" if name == "all" else "max"))
+    return DTensor._make(func(x._local_tensor), x.device_mesh, layout, ())
 
 
 def _item(func: Any, x: DTensor) -> Any:
     if x.numel() != 1:
         raise RuntimeError(f"a Tensor with {x.numel()} elements cannot be converted to Scalar")
-    if isinstance(x.placements[0], Shard):
-        return _whole(x).item()
-    return _settled(x)._local_tensor.item()
+    return _whole(x).item()
 
 
 _REDUCTIONS: dict[str, Any] = {
@@ -401,26 +410,50 @@ _REDUCTIONS: dict[str, Any] = {
 }
 
 
+def _cuts(placements: tuple[Placement, ...]) -> list[tuple[int, Shard]]:
+    """The dimensions of the mesh that cut the tensor, with their layouts."""
+    return [(i, placement) for i, placement in enumerate(placements) if isinstance(placement, Shard)]
+
+
+def _lengths(mesh: DeviceMesh, placements: tuple[Placement, ...], shape: Any) -> list[int]:
+    """For each dimension of the mesh, how long what it cuts is; 0 where it cuts nothing."""
+    sizes, lengths = list(shape), [0] * len(placements)
+    for i, placement in _cuts(placements):
+        group, lengths[i] = mesh.get_group(i), sizes[placement.dim]
+        sizes[placement.dim] = rows_of(lengths[i], group.size(), group.rank())[1]
+    return lengths
+
+
 def _whole(t: DTensor) -> Tensor:
-    placement, local = t.placements[0], t._local_tensor
-    if not isinstance(placement, Shard):
-        return _settled(t)._local_tensor
-    group, local = t.device_mesh.get_group(0), local.detach().movedim(placement.dim, 0)
-    rows, rest = t.shape[placement.dim], local.shape[1:]
+    return _gathered(_settled(t), 0)
+
+
+def _gathered(t: DTensor, first: int) -> Tensor:
+    """What the mesh's dimensions before number `first` have left to this process."""
+    local, lengths = t._local_tensor, _lengths(t.device_mesh, t.placements, t.shape)
+    for i, placement in _cuts(t.placements)[::-1]:
+        if i >= first:
+            local = _gathered_along(local, placement.dim, lengths[i], t.device_mesh.get_group(i))
+    return local
+
+
+def _gathered_along(local: Tensor, dim: int, rows: int, group: Any) -> Tensor:
+    local = local.detach().movedim(dim, 0)
+    rest = local.shape[1:]
     each = rows_of(rows, group.size(), 0)[1]
-    padded = zeros((each, *rest), dtype=t.dtype)
+    padded = zeros((each, *rest), dtype=local.dtype)
     padded[: local.shape[0]] = local
-    whole = zeros((group.size() * each, *rest), dtype=t.dtype)
+    whole = zeros((group.size() * each, *rest), dtype=local.dtype)
     all_gather(list(whole.chunk(group.size())) if each else [whole] * group.size(), padded, group)
-    if placement.dim:
-        return whole[:rows].movedim(0, placement.dim).clone(memory_format=contiguous_format)
+    if dim:
+        return whole[:rows].movedim(0, dim).clone(memory_format=contiguous_format)
     return whole[:rows].clone() if whole.shape[0] != rows else whole
 
 
 class _ToLocal(Function):
     @staticmethod
     def forward(ctx: Any, t: DTensor) -> Tensor:
-        ctx.like = (t.device_mesh, t.placements[0], t.shape)
+        ctx.like = (t.device_mesh, t.placements, t.shape)
         return t._local_tensor.detach()
 
     @staticmethod
@@ -431,26 +464,38 @@ class _ToLocal(Function):
 class _Full(Function):
     @staticmethod
     def forward(ctx: Any, t: DTensor) -> Tensor:
-        ctx.like = (t.device_mesh, t.placements[0], t.shape)
+        ctx.like = (t.device_mesh, t.placements, t.shape)
         return _whole(t)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
-        mesh, placement, shape = ctx.like
-        own = _own_rows(g, mesh, placement.dim) if isinstance(placement, Shard) else g
-        return DTensor._make(own, mesh, placement, shape)
+        mesh, placements, shape = ctx.like
+        return DTensor._make(_cut(g, mesh, placements, _lengths(mesh, placements, shape)), mesh, placements, shape)
 
 
-def _own_rows(whole: Tensor, mesh: DeviceMesh, dim: int) -> Tensor:
-    group = mesh.get_group(0)
-    first, n = rows_of(whole.shape[dim], group.size(), group.rank())
-    return whole.narrow(dim, first, n).clone(memory_format=contiguous_format)
+def _cut(
+    part: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ...], lengths: list[int], first: int = 0
+) -> Tensor:
+    """This process's part of what the mesh's dimensions before number `first` have left to it."""
+    cuts = [(i, placement.dim) for i, placement in _cuts(placements) if i >= first]
+    for i, dim in cuts:
+        group = mesh.get_group(i)
+        part = part.narrow(dim, *rows_of(lengths[i], group.size(), group.rank()))
+    return part.clone(memory_format=contiguous_format) if cuts else part
 
 
-def _checked(mesh: DeviceMesh, placements: Any, ndim: int) -> Placement:
-    if mesh.ndim != 1 or len(placements) != 1:
-        raise NotImplementedError("DTensor: meshes of several dimensions are not implemented")
-    (placement,) = placements
+def _checked(mesh: DeviceMesh, placements: Any, ndim: int) -> tuple[Placement, ...]:
+    """The layouts for each dimension of the mesh; by default whole."""
+    placements = placements or [Replicate()] * mesh.ndim
+    if len(placements) != mesh.ndim:
+        raise ValueError(
+            f"`placements` must have the same length as `device_mesh.ndim`! Found placements length: {len(placements)}, "
+            f"and device_mesh.ndim: {mesh.ndim}."
+        )
+    return tuple(_checked_one(placement, ndim) for placement in placements)
+
+
+def _checked_one(placement: Placement, ndim: int) -> Placement:
     if isinstance(placement, Shard):
         if not -ndim <= placement.dim < ndim:
             raise IndexError(f"DTensor: a tensor of {ndim} dimensions has no dimension {placement.dim} to be cut along")
@@ -465,22 +510,31 @@ def distribute_tensor(
 ) -> DTensor:
     """Process `src_data_rank`'s tensor, spread over the mesh. None: each process's own, which have to be the same.
 
-    Raises NotImplementedError for layouts other than `Shard` and `Replicate`, IndexError for a dimension that is not there.
+    placements: for each dimension of the mesh, in turn, how it cuts what those before it have left. Raises NotImplementedError for layouts
+    other than `Shard` and `Replicate`, IndexError for a dimension that is not there, ValueError for more or fewer layouts than the mesh has
+    dimensions.
     """
     if device_mesh is None:
         raise NotImplementedError("distribute_tensor needs its device_mesh")
-    placement, group = _checked(device_mesh, placements or [Replicate()], tensor.ndim), device_mesh.get_group(0)
-    whole = tensor.detach().contiguous()
+    layout, whole = _checked(device_mesh, placements, tensor.ndim), tensor.detach().contiguous()
     if src_data_rank is None:
-        local = _own_rows(whole, device_mesh, placement.dim) if isinstance(placement, Shard) else whole.clone()
-    elif isinstance(placement, Replicate):
-        local = whole.clone()
-        broadcast_(local, group_src=src_data_rank, group=group)
+        local = _cut(whole, device_mesh, layout, _lengths(device_mesh, layout, whole.shape))
+        local = local.clone() if local is whole else local
     else:
-        assert isinstance(placement, Shard)
-        local = _scattered(whole.movedim(placement.dim, 0), group, src_data_rank)
-        local = local.movedim(0, placement.dim).clone(memory_format=contiguous_format)
-    return DTensor._make(local, device_mesh, placement, whole.shape, tensor.requires_grad)
+        local = whole
+        for i, placement in enumerate(layout):
+            local = _spread(local, placement, device_mesh.get_group(i), src_data_rank)
+    return DTensor._make(local, device_mesh, layout, whole.shape, tensor.requires_grad)
+
+
+def _spread(part: Tensor, placement: Placement, group: Any, src: int) -> Tensor:
+    """The part of this process of that of the group's process `src`."""
+    if isinstance(placement, Shard):
+        local = _scattered(part.movedim(placement.dim, 0), group, src)
+        return local.movedim(0, placement.dim).clone(memory_format=contiguous_format)
+    local = part.clone()
+    broadcast_(local, group_src=src, group=group)
+    return local
 
 
 def _scattered(whole: Tensor, group: Any, src: int) -> Tensor:

@@ -1,6 +1,6 @@
 """`torch.distributed.tensor.placement_types`: how a tensor is laid out over processes.
 
-They are plain values, which libraries keep in tables; tensors with them are not implemented.
+They are plain values, one for each dimension of a mesh: a `DTensor` is cut by the first one, then what is left by the next.
 
 >>> Shard(0), Replicate(), str(Partial("avg"))
 (Shard(dim=0), Replicate(), 'P(avg)')
