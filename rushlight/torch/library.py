@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.function import Function
+from ..core.dispatch.extension_points import tracer_of_programs
 from ..core.dispatch.mode import is_grad_enabled, no_grad
 from ..core.tensor.tensor import Tensor
 from . import _opcheck
@@ -66,6 +67,11 @@ class Operator:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         values, options = self._schema.bind(args, kwargs)
+        tracer = None if tracer_of_programs.value is None else tracer_of_programs.value()
+        if tracer is not None:
+            positional = iter(values)
+            given = [options[a.name] if a.kwarg_only else next(positional) for a in self._schema.arguments]
+            return tracer.operator(self._name, *given)
         override = self._kernels.get("Autograd") or self._kernels.get("AutogradCPU")
         if override is not None:
             return override(*values, **options)

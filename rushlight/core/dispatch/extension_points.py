@@ -416,7 +416,7 @@ Read by `core/dispatch/aten/wrapper.py`, where an operator meets such a tensor. 
 
 tracer_of_programs: Slot[Callable[[], Any]] = Slot()
 """The tracer of `torch.jit.trace` that records this thread's calls, or None. Read by `ops/quantized/recorded.py`, whose
-operators are not dispatched, `torch/_checks.py` and `torch/_higher_order_ops/recorders.py`. Filled by
+operators are not dispatched, `torch/library.py`, `torch/_checks.py` and `torch/_higher_order_ops/recorders.py`. Filled by
 `torch/jit/recording/tracer.py` when it is loaded. Costs: nothing in other operators."""
 
 size_observer: Slot[Callable[[Any, Any], Any]] = Slot()
