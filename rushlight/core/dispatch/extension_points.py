@@ -431,6 +431,10 @@ operators_of_levels: Slot[dict[str, Any]] = Slot()
 torch.ops.quantized.add), `fx/node.py`, `torch/jit/ir/running.py` and `torch/jit/compiling/quantized_library.py` (programs call them). Filled by `nn/quantization/static/library.py`.
 Costs: nothing but where such a name is looked up.
 """
+registered_operators: Slot[Callable[[str], Any]] = Slot()
+"""The namespace of the operators that programs have registered under a name, or None. Read by `ops/__init__.py`
+(`torch.ops.<namespace>`). Filled by `torch/library.py` when it is loaded. Costs: nothing but where such a name is looked up.
+"""
 namespace: Slot[ModuleType] = Slot()
 """The package itself, which shows the public names of all layers: what programs know as `torch`.
 Read by `compile/guards/python_state.py` (settings, by the names of their public functions), `fx/graph.py` and `fx/node.py`
