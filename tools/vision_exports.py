@@ -73,7 +73,7 @@ def spread_scores(model: Any, name: str) -> None:
     model.backbone.train()(sample(name, 3, 2))
     for path, layer in model.named_modules():
         if ("cls" in path or "classification" in path) and isinstance(layer, (nn.Conv2d, nn.Linear)):
-            layer.weight *= 1 / (layer.weight.std() * layer.weight[0].numel() ** 0.5)
+            layer.weight *= 2 / (layer.weight.std() * layer.weight[0].numel() ** 0.5)
 
 
 def is_detector(name: str) -> bool:

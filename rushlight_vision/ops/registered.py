@@ -15,7 +15,9 @@ def registered(schema: str) -> Callable:
     def register(function: Callable) -> Callable:
         name = _LIBRARY.define(schema)
         _LIBRARY.impl(name, function, "CompositeImplicitAutograd")
-        return torch.library.registered("torchvision", name)
+        operator = torch.library.registered("torchvision", name)
+        assert operator is not None
+        return operator
 
     return register
 
