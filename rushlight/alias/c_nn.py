@@ -1,13 +1,6 @@
-"""`torch._C._nn`: the functions there whose arguments are those of `torch.nn.functional`, and how `to` reads its own."""
+"""`torch._C._nn` as a module that can be imported."""
 
-from rushlight.nn.functional import gelu, linear, one_hot, pad, scaled_dot_product_attention
-from rushlight.nn.modules.conversion import _parse_to
+from rushlight.torch import _C
 
-__all__ = [
-    "_parse_to",
-    "gelu",
-    "linear",
-    "one_hot",
-    "pad",
-    "scaled_dot_product_attention",
-]
+__all__ = [*vars(_C._nn)]  # pyright: ignore[reportUnsupportedDunderAll]: the functions there
+globals().update(vars(_C._nn))

@@ -253,10 +253,12 @@ def qualified_name(function: Callable) -> str:
         return f"builtins.{name}"
     if getattr(operator, name.lstrip("_"), None) is function:
         return f"operator.{name.lstrip('_')}"
-    if getattr(functional, name, None) is function and name in told_functions.ONLY_HERE:
+    if getattr(functional, name, None) is function and name in told_functions.WRITTEN_IN_PYTHON:
         return f"torch.nn.functional.{name}"
+    if getattr(functional, name, None) is function and name in told_functions.BUILT_IN:
+        return f"torch._C._nn.{told_functions.BUILT_IN[name]}"
     if getattr(namespace.value, name, None) is function:
-        return f"torch.{name}"
+        return f"torch.{'functional.' * (name in _OF_FUNCTIONAL)}{name}"
     if getattr(functional, name, None) is function:
         return f"torch.nn.functional.{name}"
     home = getattr(function, "__module__", None) or "builtins"
@@ -266,6 +268,11 @@ def qualified_name(function: Callable) -> str:
     return f"{module}.{getattr(function, '__qualname__', name)}"
 
 
+_OF_FUNCTIONAL = frozenset((
+    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "cartesian_prod", "cdist",
+    "chain_matmul", "einsum", "lu", "meshgrid", "norm", "split", "stft", "tensordot", "unique", "unique_consecutive",
+    "unravel_index",
+))  # fmt: skip
 _OF_LEVELS = (
     "rushlight.ops.quantized",
     "rushlight.ops.quantized.functions",

@@ -3,6 +3,7 @@
 import sys
 
 from ..core.dispatch.aten import Operators
+from ..core.dispatch.extension_points import registered_operators
 from ..core.dispatch.op import OPS
 from ..core.tensor.tensor import Tensor
 from .nn import (
@@ -43,11 +44,16 @@ __all__ = [*OPS]  # pyright: ignore[reportUnsupportedDunderAll]: the files regis
 
 
 def __getattr__(name: str) -> object:
-    """What pickles written before look for in the modules `create` and `join`, which are several now, beyond operators."""
+    """What pickles written before look for in the modules `create` and `join`, which are several now, beyond operators; and
+    the namespaces of operators that programs register.
+    """
     if name in ("new", "new_full", "new_tensor"):
         return getattr(filled, name)
     if name in ("repeat", "_flip_method", "_tile_method"):
         return getattr(Tensor, name.removeprefix("_").removesuffix("_method"))
     if name == "complex_":
         return OPS["complex"]
+    found = None if registered_operators.value is None else registered_operators.value(name)
+    if found is not None:
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
 from ..autograd.batched.tensor import active
@@ -18,6 +19,9 @@ from ..core.tensor.dtype import dtype
 from ..core.tensor.layout import layout, memory_format
 from ..core.tensor.size import Size
 from ..core.tensor.tensor import Tensor
+from ..nn import functional
+from ..nn.modules.conversion import _parse_to
+from ..nn.told_functions import BUILT_IN
 from ..ops.linalg.matrices import LinAlgError as _LinAlgError
 
 __all__ = [
@@ -198,4 +202,7 @@ def _jit_can_fuse_on_gpu() -> bool:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "_nn":  # where torch keeps the functions of nn.functional that are built in, and how `to` reads its own
+        built_in = {m: getattr(functional, f) for f, m in BUILT_IN.items()}
+        return SimpleNamespace(**built_in, pad=functional.pad, _parse_to=_parse_to)
     raise AttributeError(f"module 'torch._C' has no attribute {name!r}: torch's inner module is not part of Rushlight")

@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.function import Function
+from ..core.dispatch import torch_function
+from ..core.dispatch.extension_points import registered_operators, tracer_of_programs
 from ..core.dispatch.mode import is_grad_enabled, no_grad
 from ..core.tensor.tensor import Tensor
 from . import _opcheck
@@ -56,6 +58,7 @@ class Operator:
     def __init__(self, name: str, schema: Schema, tags: Sequence[Any] = ()):
         self._name, self._schema, self.tags = name, schema, list(tags)
         self._namespace, _, self.__name__ = name.partition("::")
+        self.__module__ = f"torch.ops.{self._namespace}"
         self._kernels: dict[str, Callable] = {}
         self._disabled: set[str] = set()
         self._backward: Callable | None = None
@@ -65,7 +68,15 @@ class Operator:
         self._vmap: Callable | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tracer = None if tracer_of_programs.value is None else tracer_of_programs.value()
+        overrides = torch_function.overrides(args, kwargs) if tracer is None else None
+        if overrides is not None:
+            return torch_function.ask(self, overrides, args, kwargs)
         values, options = self._schema.bind(args, kwargs)
+        if tracer is not None:
+            positional = iter(values)
+            given = [options[a.name] if a.kwarg_only else next(positional) for a in self._schema.arguments]
+            return tracer.operator(self._name, *given)
         override = self._kernels.get("Autograd") or self._kernels.get("AutogradCPU")
         if override is not None:
             return override(*values, **options)
@@ -180,6 +191,23 @@ def _laid_out(gradients: tuple, sizes: Sequence[int | None]) -> tuple:
 def registered(namespace: str, name: str) -> Operator | None:
     """The operator of `torch.ops.<namespace>.<name>`, or None."""
     return _operators.get(f"{namespace}::{name}")
+
+
+class _Namespace:
+    """`torch.ops.<namespace>`: the operators that are registered there."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, name: str) -> Operator:
+        return _operator(f"{self._name}::{name}")
+
+
+def _namespace(name: str) -> _Namespace | None:
+    return _Namespace(name) if any(known.startswith(f"{name}::") for known in _operators) else None
+
+
+registered_operators.register(_namespace)
 
 
 def _operator(op: Any) -> Operator:

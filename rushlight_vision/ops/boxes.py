@@ -6,6 +6,7 @@ import numpy as np
 
 import rushlight as torch
 from rushlight import float32, float64, from_numpy, int32, int64, no_grad
+from rushlight_vision.ops.registered import refuse_in_traces, registered
 
 _ALIGNED = ("xyxy", "xywh", "cxcywh")
 _ROTATED = ("cxcywhr", "xywhr", "xyxyxyxy")
@@ -24,6 +25,11 @@ def nms(boxes, scores, iou_threshold):
     >>> nms(tensor([[0.0, 0, 2, 2], [0, 0, 2, 2], [5, 5, 6, 6]]), tensor([0.5, 0.9, 0.1]), 0.5)
     tensor([1, 2])
     """
+    return _nms(boxes, scores, iou_threshold)
+
+
+@registered("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+def _nms(boxes, scores, iou_threshold):
     if boxes.ndim != 2 or boxes.shape[1] != 4:
         raise RuntimeError(f"boxes should be a 2d tensor with 4 columns, got shape {tuple(boxes.shape)}")
     if scores.ndim != 1 or scores.shape[0] != boxes.shape[0]:
@@ -31,14 +37,7 @@ def nms(boxes, scores, iou_threshold):
             f"boxes and scores should have same number of elements in dimension 0, got {boxes.shape[0]} and "
             f"{tuple(scores.shape)}"
         )
-    refuse_in_traces("nms")
     return from_numpy(_kept(boxes.detach().numpy(), scores.detach().numpy(), iou_threshold))
-
-
-def refuse_in_traces(name):
-    """Raise NotImplementedError in a trace: what Python computes with the boxes would be a constant in it."""
-    if torch.jit.is_tracing():
-        raise NotImplementedError(f"torch.jit.trace: {name}() cannot be recorded")
 
 
 def _kept(boxes, scores, iou_threshold):
@@ -68,12 +67,20 @@ def batched_nms(boxes, scores, idxs, iou_threshold):
     >>> batched_nms(tensor([[0.0, 0, 2, 2], [0, 0, 2, 2]]), tensor([0.5, 0.9]), tensor([0, 1]), 0.5)
     tensor([1, 0])
     """
+    if torch.jit.is_tracing():
+        return _nms_of_any_number(boxes, scores, idxs, iou_threshold)
     if boxes.numel() > 4000:
         return _nms_by_class(boxes, scores, idxs, iou_threshold)
     if boxes.numel() == 0:
         return torch.empty((0,), dtype=int64)
     separated = idxs.to(boxes) * (boxes.max() + torch.tensor(1).to(boxes))  # so far that classes cannot overlap
     return nms(boxes + separated[:, None], scores, iou_threshold)
+
+
+def _nms_of_any_number(boxes, scores, idxs, iou_threshold):
+    """The same for a graph, in which the number of boxes decides nothing, and may be 0."""
+    farthest = torch.cat([boxes.reshape(-1), boxes.new_zeros(1)]).max()
+    return nms(boxes + (idxs.to(boxes) * (farthest + 1))[:, None], scores, iou_threshold)
 
 
 def _nms_by_class(boxes, scores, idxs, iou_threshold):

@@ -137,7 +137,7 @@ class MultiScaleRoIAlign(nn.Module):
         if len(maps) == 1:
             return roi_align(maps[0], rois, spatial_scale=self.scales[0], **options)
         levels = self._levels(boxes, self.scales)
-        result = maps[0].new_zeros((len(rois), maps[0].shape[1], *self.output_size))
+        result = maps[0].new_zeros((rois.shape[0], maps[0].shape[1], *self.output_size))
         for level, (features, scale) in enumerate(zip(maps, self.scales)):
             chosen = torch.where(levels == level)[0]
             result[chosen] = roi_align(features, rois[chosen], spatial_scale=scale, **options)

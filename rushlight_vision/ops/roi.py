@@ -12,7 +12,7 @@ import numpy as np
 import rushlight as torch
 from rushlight import Tensor, from_numpy, nn
 from rushlight.autograd import Function
-from rushlight_vision.ops.boxes import refuse_in_traces
+from rushlight_vision.ops.registered import refuse_in_traces, registered
 
 __all__ = [
     "PSRoIAlign",
@@ -63,13 +63,19 @@ def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, a
     >>> roi_align(ones(1, 2, 4, 4), [tensor([[0.0, 0.0, 2.0, 2.0]])], 2).shape
     torch.Size([1, 2, 2, 2])
     """
-    refuse_in_traces("roi_align")
-    rois = as_rois(boxes)
+    return _roi_align(input, as_rois(boxes), spatial_scale, *_pair(output_size), sampling_ratio, aligned)
+
+
+@registered(
+    "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, "
+    "int sampling_ratio, bool aligned) -> Tensor"
+)
+def _roi_align(input, rois, spatial_scale, height, width, sampling_ratio, aligned):
     places = [
-        _align_weights(roi, input.shape, _pair(output_size), spatial_scale, sampling_ratio, aligned)
+        _align_weights(roi, input.shape, (height, width), spatial_scale, sampling_ratio, aligned)
         for roi in rois.detach().numpy()
     ]
-    return _Sampled.apply(input, places, _pair(output_size))
+    return _Sampled.apply(input, places, (height, width))
 
 
 def _align_weights(roi, shape, output_size, scale, sampling_ratio, aligned):

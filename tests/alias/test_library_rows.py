@@ -294,3 +294,10 @@ def test_two_numbers_are_divided():
         assert made.item() == result and made.dtype is (torch.int64 if isinstance(first, int) else torch.float32)
     with pytest.raises(TypeError, match="invalid combination"):
         torch.pow(2, 3)
+
+
+def test_how_to_reads_its_arguments():
+    """Lightning's modules call it under this name."""
+    from rushlight.torch import _C
+
+    assert _C._nn._parse_to("cpu", torch.float64)[:2] == (torch.device("cpu"), torch.float64)

@@ -314,6 +314,40 @@ assert str(graph).splitlines()[1:] == [
     "    return add",
 ]
 """,
+    "options that functions tell": """
+def f(x, w):
+    x = F.max_pool2d(F.relu(F.dropout(F.conv2d(x, w, padding=1), 0.2, False)), 2)
+    x = torch.einsum("nchw->nc", F.gelu(x))
+    return F.logsigmoid(F.linear(x, x)), F.rms_norm(x, (2,)), torch.relu(x), torch.split(x, 1)
+
+lines = [line.partition(";")[0].strip() for line in fx.symbolic_trace(f).code.splitlines() if " = " in line]
+assert lines == [
+    "conv2d = torch.conv2d(x, w, padding = 1)",
+    "dropout = torch.nn.functional.dropout(conv2d, p = 0.2, training = False, inplace = False)",
+    "relu = torch.nn.functional.relu(dropout, inplace = False)",
+    "max_pool2d = torch.nn.functional.max_pool2d(relu, 2, stride = None, padding = 0, dilation = 1, "
+    "ceil_mode = False, return_indices = False)",
+    "gelu = torch._C._nn.gelu(max_pool2d)",
+    "einsum = torch.functional.einsum('nchw->nc', gelu)",
+    "linear = torch._C._nn.linear(einsum, einsum)",
+    "logsigmoid = torch._C._nn.log_sigmoid(linear)",
+    "rms_norm = torch.nn.functional.rms_norm(einsum, (2,), weight = None, eps = None)",
+    "relu_1 = torch.relu(einsum)",
+    "split = torch.functional.split(einsum, 1, dim = 0)",
+]
+given = torch.ones(2, 3, 4, 4), torch.ones(2, 3, 3, 3)
+for found, expected in zip(fx.symbolic_trace(f)(*given), f(*given), strict=True):
+    assert all(map(torch.equal, found, expected))
+""",
+    "operators that a program registers": """
+@torch.library.custom_op("fxtest::times", mutates_args=())
+def times(x: torch.Tensor, k: int = 2) -> torch.Tensor:
+    return torch.from_numpy(x.numpy() * k)
+
+graph = fx.symbolic_trace(lambda x: torch.ops.fxtest.times(x, 3) + times(x))
+assert "times = torch.ops.fxtest.times(x, 3)" in graph.code
+assert graph(torch.ones(2)).tolist() == [5.0, 5.0]
+""",
 }
 
 

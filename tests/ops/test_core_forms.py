@@ -80,5 +80,7 @@ def test_traces_and_graphs_name_the_form_of_torch():
 
     code = torch.fx.symbolic_trace(f).code
     assert (
-        "torch.relu(x)" in code and "torch.dropout(relu, 0.5, False)" in code and "torch.nn.functional.relu(x)" in code
+        "torch.relu(x)" in code
+        and "torch.dropout(relu, 0.5, False)" in code
+        and "torch.nn.functional.relu(x, inplace = False)" in code
     )

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from rushlight.vision import ops
+from rushlight.vision.models.detection.masks import paste_masks_in_image
 
 import rushlight as torch
 
@@ -107,16 +108,39 @@ def test_roi_pool():
     assert ops.ps_roi_pool(maps.expand(1, 4, 8, 8), torch.tensor([[0, 0, 0, 8.0, 8.0]]), 2).shape == (1, 1, 2, 2)
 
 
-@pytest.mark.parametrize("name", ["roi_align", "roi_pool", "ps_roi_align", "ps_roi_pool", "nms", "masks_to_boxes"])
+@pytest.mark.parametrize("name", ["roi_pool", "ps_roi_align", "ps_roi_pool", "masks_to_boxes"])
 def test_boxes_do_not_become_constants_of_a_trace(name):
-    calls = {
-        "nms": lambda x, b: ops.nms(b, b[:, 0], 0.4),
-        "masks_to_boxes": lambda x, b: ops.masks_to_boxes(x[0] > 0),
-    }
+    calls = {"masks_to_boxes": lambda x, b: ops.masks_to_boxes(x[0] > 0)}
     call = calls.get(name, lambda x, b: getattr(ops, name)(x, [b], 2))
     boxes = torch.tensor([[0.0, 0.0, 4.0, 4.0], [1.0, 0.0, 5.0, 3.0], [5.0, 5.0, 9.0, 9.0]])
     with pytest.raises(NotImplementedError, match=rf"torch\.jit\.trace: {name}\(\) cannot be recorded"):
         torch.jit.trace(call, (torch.ones(1, 4, 10, 10), boxes))
+
+
+def test_boxes_are_chosen_again_in_each_run_of_a_trace():
+    def f(x, b):
+        return ops.roi_align(x, [b], 2), ops.nms(b, b[:, 0], 0.4), ops.batched_nms(b, b[:, 0], b[:, 0].long() % 2, 0.4)
+
+    few = torch.tensor([[0.0, 0.0, 4.0, 4.0], [1.0, 0.0, 5.0, 3.0]])
+    more = torch.tensor([[0.0, 0.0, 4.0, 4.0], [0.5, 0.0, 4.0, 4.0], [5.0, 5.0, 9.0, 9.0], [5.0, 5.0, 9.0, 8.0]])
+    program = torch.jit.trace(f, (torch.ones(1, 4, 10, 10), few))
+    assert {"torchvision::nms", "torchvision::roi_align"} <= {n.kind() for n in program.graph.nodes()}
+    maps = torch.arange(400.0).reshape(1, 4, 10, 10)
+    for boxes in (more, few, few[:0]):
+        for found, expected in zip(program(maps, boxes), f(maps, boxes), strict=True):
+            assert torch.equal(found, expected)
+
+
+def test_masks_are_pasted_alike_in_traces():
+    boxes = torch.tensor([[2.0, 3.0, 17.5, 9.0], [-4.0, 5.0, 6.0, 40.0], [8.0, 8.0, 8.0, 8.0]])
+    masks = torch.rand(3, 1, 7, 7, generator=torch.Generator().manual_seed(0))
+
+    def paste(m, b):
+        return paste_masks_in_image(m, b, (20, 24))
+
+    program = torch.jit.trace(paste, (masks[:1], boxes[:1]))
+    torch.testing.assert_close(program(masks, boxes), paste(masks, boxes), rtol=1e-5, atol=1e-5)
+    assert program(masks[:0], boxes[:0]).shape == (0, 1, 20, 24)
 
 
 def test_levels_of_a_pyramid():

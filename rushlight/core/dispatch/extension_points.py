@@ -416,7 +416,7 @@ Read by `core/dispatch/aten/wrapper.py`, where an operator meets such a tensor. 
 
 tracer_of_programs: Slot[Callable[[], Any]] = Slot()
 """The tracer of `torch.jit.trace` that records this thread's calls, or None. Read by `ops/quantized/recorded.py`, whose
-operators are not dispatched, `torch/_checks.py` and `torch/_higher_order_ops/recorders.py`. Filled by
+operators are not dispatched, `torch/library.py`, `torch/_checks.py` and `torch/_higher_order_ops/recorders.py`. Filled by
 `torch/jit/recording/tracer.py` when it is loaded. Costs: nothing in other operators."""
 
 size_observer: Slot[Callable[[Any, Any], Any]] = Slot()
@@ -430,6 +430,10 @@ operators_of_levels: Slot[dict[str, Any]] = Slot()
 """The operators of `torch.ops.quantized` by their names. Read by `ops/quantized/__init__.py` (generated code and pickles say
 torch.ops.quantized.add), `fx/node.py`, `torch/jit/ir/running.py` and `torch/jit/compiling/quantized_library.py` (programs call them). Filled by `nn/quantization/static/library.py`.
 Costs: nothing but where such a name is looked up.
+"""
+registered_operators: Slot[Callable[[str], Any]] = Slot()
+"""The namespace of the operators that programs have registered under a name, or None. Read by `ops/__init__.py`
+(`torch.ops.<namespace>`). Filled by `torch/library.py` when it is loaded. Costs: nothing but where such a name is looked up.
 """
 namespace: Slot[ModuleType] = Slot()
 """The package itself, which shows the public names of all layers: what programs know as `torch`.

@@ -26,13 +26,13 @@ __all__ = [
     "activate",
     "ask",
     "ask_operands",
-    "by_keyword",
     "convert",
     "default_impl",
     "disabled_impl",
     "has_override",
     "modes",
     "overloaded_args",
+    "overrides",
     "publish",
     "told_by_keyword",
 ]
@@ -190,8 +190,16 @@ def overloaded_args(args: tuple, kwargs: dict) -> list[Any]:
     return found
 
 
-def by_keyword(function: Callable, complete: bool) -> Callable[[tuple, dict], tuple[tuple, dict]]:
-    """An `arguments_as_told`: only what has no default stays positional; `complete` adds the defaults to the keywords."""
+def overrides(args: tuple, kwargs: dict) -> list[Any] | None:
+    """For a function that is no operator of Rushlight's: the arguments to `ask`, None where nothing is asked."""
+    if not _active:
+        return None
+    found = [] if _local.off else overloaded_args(args, kwargs)
+    return found if found or _local.modes else None
+
+
+def _by_keyword(function: Callable) -> Callable[[tuple, dict], tuple[tuple, dict]]:
+    """An `arguments_as_told`: only what has no default stays positional, and the defaults are told as well."""
 
     @cache
     def described() -> tuple[inspect.Signature, list[str]]:  # 20 us, at the first call
@@ -204,8 +212,7 @@ def by_keyword(function: Callable, complete: bool) -> Callable[[tuple, dict], tu
             bound = signature.bind(*args, **kwargs)
         except TypeError:
             return args, kwargs  # a wrong call, which the function itself explains
-        if complete:
-            bound.apply_defaults()
+        bound.apply_defaults()
         given = bound.arguments
         return tuple(given[name] for name in needed), {name: v for name, v in given.items() if name not in needed}
 
@@ -214,7 +221,7 @@ def by_keyword(function: Callable, complete: bool) -> Callable[[tuple, dict], tu
 
 def told_by_keyword(function: Any) -> Any:
     """Decorator of a function that torch writes in Python: it tells its options by keyword, also those not given."""
-    function.arguments_as_told = by_keyword(function, complete=True)
+    function.arguments_as_told = _by_keyword(function)
     return function
 
 

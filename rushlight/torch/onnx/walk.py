@@ -26,7 +26,13 @@ __all__ = ["Walker"]
 
 _READS = {"aten::Int", "aten::Float", "aten::Bool", "aten::ScalarImplicit", "aten::IntImplicit", "aten::FloatImplicit"}
 _SIZES = {"size", "numel", "dim"}
-_COUNTING = {"nonzero", "nonzero_numpy", "masked_select", "bincount"}  # elements decide how long the result is
+_COUNTING = {
+    "nonzero",
+    "nonzero_numpy",
+    "masked_select",
+    "bincount",
+    "torchvision::nms",
+}  # elements decide how long the result is
 _COPYING = {
     "reshape",
     "reshape_as",
@@ -179,6 +185,8 @@ class Walker:
         items = [self.items[v] for v in node.inputs]
         if any(map(has_complex, items)):
             raise CannotExport("complex numbers are written in place")
+        if "::" in schema.name:
+            raise CannotExport("the operator is not in the table")
         if schema.name.removesuffix("_") in DRAWS:
             raise CannotExport("random numbers are written in place")
         if schema.name == "copy_":

@@ -228,6 +228,8 @@ def retrieve_out_channels(model, size):
 
 def _topk_min(input, orig_kval, axis):
     """`orig_kval`, or the length of the axis where that is less."""
+    if torch.jit.is_tracing():  # as part of the graph
+        return torch.minimum(torch.tensor(orig_kval), input.size(axis))
     return min(orig_kval, input.size(axis))
 
 

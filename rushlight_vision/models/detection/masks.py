@@ -1,14 +1,14 @@
 """Masks of objects: from a map of each box to the image, and back for the loss (He et al., arXiv 1703.06870)."""
 
 import rushlight as torch
-from rushlight import int64
+from rushlight import float32, int64
 from rushlight.nn import functional as F
 from rushlight_vision.ops.roi import roi_align
 
 
 def maskrcnn_inference(x, labels):
     """Logits (K, classes, M, M) and each image's labels -> a list of each image's probabilities (k, 1, M, M)."""
-    counts = [len(label) for label in labels]
+    counts = [label.shape[0] for label in labels]
     classes = torch.cat(labels)
     rows = torch.arange(x.shape[0], device=classes.device)
     return x.sigmoid()[rows, classes][:, None].split(counts, dim=0)
@@ -61,6 +61,27 @@ def paste_mask_in_image(mask, box, im_h, im_w):
 def paste_masks_in_image(masks, boxes, img_shape, padding=1):
     """Masks (K, 1, M, M) of boxes (K, 4) -> (K, 1, *img_shape)."""
     masks, scale = expand_masks(masks, padding)
-    corners = expand_boxes(boxes, scale).to(dtype=int64).tolist()
+    corners = expand_boxes(boxes, scale).to(dtype=int64)
+    if torch.jit.is_tracing():
+        return _pasted_at_once(masks, corners, *img_shape)
+    corners = corners.tolist()
     pasted = [paste_mask_in_image(mask[0], box, *img_shape) for mask, box in zip(masks, corners)]
     return torch.stack(pasted, dim=0)[:, None] if pasted else masks.new_empty((0, 1, *img_shape))
+
+
+def _pasted_at_once(masks, corners, height, width):
+    """The same as two products, for a graph, in which the number of boxes may change."""
+    across = _shares(corners[:, 0, None], corners[:, 2, None], masks.shape[-1], width)
+    down = _shares(corners[:, 1, None], corners[:, 3, None], masks.shape[-1], height)
+    return (down @ masks[:, 0] @ across.transpose(1, 2))[:, None]
+
+
+def _shares(start, end, size, length):
+    """(K, length, size): how much each of `size` pixels, stretched from `start` to `end` (K, 1), is of each of `length`."""
+    places = torch.arange(length, device=start.device)
+    scale = size / (end - start + 1).clamp(min=1).to(float32)
+    source = ((places - start).to(float32) + 0.5) * scale - 0.5
+    source = source.clamp(min=0, max=size - 1)[:, :, None]
+    shares = (1 - (source - torch.arange(size, device=start.device)).abs()).clamp(min=0)
+    inside = (places >= start) & (places <= end)
+    return shares * inside[:, :, None].to(float32)

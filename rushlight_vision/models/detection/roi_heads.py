@@ -153,7 +153,7 @@ class RoIHeads(nn.Module):
 
     def postprocess_detections(self, class_logits, box_regression, proposals, image_shapes):
         """Lists of each image's boxes (k, 4), scores (k,) and labels (k,), best first."""
-        counts = [len(boxes) for boxes in proposals]
+        counts = [boxes.shape[0] for boxes in proposals]
         boxes = self.box_coder.decode(box_regression, proposals).split(counts, 0)
         scores = F.softmax(class_logits, -1).split(counts, 0)
         found = [self._kept(*image) for image in zip(boxes, scores, image_shapes)]

@@ -3,7 +3,7 @@
 import math
 
 import rushlight as torch
-from rushlight import float32, nn
+from rushlight import Tensor, float32, nn
 from rushlight.nn import functional as F
 from rushlight_vision.models.detection.image_list import ImageList
 from rushlight_vision.models.detection.masks import paste_masks_in_image
@@ -122,11 +122,12 @@ def _resize_image_and_masks(image, self_min_size, self_max_size, target=None, fi
 
 def _ratios(original_size, new_size, device):
     """Of heights and of widths, as float32 tensors."""
-    pairs = zip(new_size, original_size)
-    return [
-        torch.tensor(new, dtype=float32, device=device) / torch.tensor(old, dtype=float32, device=device)
-        for new, old in pairs
-    ]
+    return [_float(new, device) / _float(old, device) for new, old in zip(new_size, original_size)]
+
+
+def _float(size, device):
+    """A size as a tensor; in a trace it is one."""
+    return size.to(float32) if isinstance(size, Tensor) else torch.tensor(size, dtype=float32, device=device)
 
 
 def resize_keypoints(keypoints, original_size, new_size):

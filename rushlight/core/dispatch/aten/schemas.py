@@ -17,16 +17,18 @@ from ...tensor.tensor import Tensor
 __all__ = ["Parameter", "Schema", "composite_overloads", "overloads", "parse"]
 
 _LINE = re.compile(r"((?:\w+::)?\w+)(?:\.(\w+))?\((.*)\) -> (.*)")
+_ALIASING = re.compile(r"\([a-z]\d*!?( -> [*a-z|]+)?\)")
 _PARAMETER = re.compile(r"(?P<type>\S+) (?P<name>\w+)(?:=(?P<default>.*))?")
 
 
 class Parameter(NamedTuple):
-    """A parameter of an overload: its type as torch writes it, without marks of aliasing."""
+    """A parameter of an overload: its type as torch writes it, without marks of aliasing. written: in place."""
 
     name: str
     type: str
     default: str | None
     keyword: bool
+    written: bool = False
 
     def accepts(self, value: Any) -> bool:
         """Whether a value is of the parameter's type."""
@@ -110,13 +112,13 @@ def parse(line: str) -> Schema:
     found = _LINE.fullmatch(line)
     assert found is not None, line
     name, overload, given, returns = found.groups()
-    given = re.sub(r"\([a-z]!?( -> [*a-z|]+)?\)", "", given)  # marks of aliasing
     parameters, keyword = [], False
     for text in re.split(r", (?![^(\[]*[)\]])", given) if given else ():
         if text == "*":
             keyword = True
             continue
-        part = _PARAMETER.fullmatch(text)
+        part = _PARAMETER.fullmatch(_ALIASING.sub("", text))
         assert part is not None, (line, text)
-        parameters.append(Parameter(part["name"], part["type"], part["default"], keyword))
+        written = "!" in text.partition("=")[0]
+        parameters.append(Parameter(part["name"], part["type"], part["default"], keyword, written))
     return Schema(name, overload or "default", tuple(parameters), returns)

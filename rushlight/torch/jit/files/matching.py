@@ -72,6 +72,8 @@ def _takes(p: Parameter, given: Type | None) -> bool:
 def types_of_returns(schema: Schema, given: list[Type]) -> list[Type]:
     """The types of an operator's results."""
     text = schema.returns
+    if text == "()":
+        return []
     parts = text[1:-1].split(", ") if text.startswith("(") else [text]
     found = []
     for part in parts:

@@ -272,6 +272,8 @@ class _Reader(Statements):
             return self._operator(f"quantized::{path[14:]}", source)
         if path.startswith("ops.aten.") and "ops" not in self.names:
             return self._operator(path[9:], source)
+        if path.startswith("ops.") and path.count(".") == 2 and "ops" not in self.names:
+            return self._operator(path[4:].replace(".", "::"), source)
         if isinstance(function, ast.Attribute):
             owner = self._expression(function.value)
             returned = self.classes.returned(owner.type, function.attr)
@@ -375,7 +377,7 @@ class _Reader(Statements):
         if found is None:
             kinds = ", ".join([str(v.type) for v in arguments] + [f"{k}={v.type}" for k, v in named.items()])
             raise NotImplementedError(
-                f"torch.jit.load: the operator aten::{name}({kinds}) is not implemented in Rushlight"
+                f"torch.jit.load: the operator {name if '::' in name else f'aten::{name}'}({kinds}) is not implemented in Rushlight"
             )
         schema, defaults = found
         at = {
@@ -394,7 +396,7 @@ class _Reader(Statements):
         runner(schema)  # raises where there is none
         results = [Value(kind) for kind in types or types_of_returns(schema, [v.type for v in inputs])]
         self.block.nodes.append(Node(kind_of(schema), inputs, results, schema=schema))
-        return results[0]
+        return results[0] if results else self.constant(None, NONE)
 
 
 def _literal(source: ast.expr) -> Any:

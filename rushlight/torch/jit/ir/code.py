@@ -246,7 +246,7 @@ class _Printer:
             return f"{inputs[0]}({''.join(f'{v}, ' for v in inputs[1:])})"
         if kind == "prim::RaiseException" and inputs[1] == "None":
             return f"ops.prim.RaiseException({inputs[0]})"
-        if kind.startswith(("aten::", "quantized::")):
+        if node.schema is not None and not kind.startswith("prim::"):
             return self._call(node, inputs)
         if kind == "prim::ListConstruct":
             return self._list(node, inputs)

@@ -97,7 +97,9 @@ class Node:
         """Whether the step changes a tensor in place, or may do so."""
         if self.kind.startswith("^") or self.kind == "prim::CallFunction":
             return True
-        name = self.kind.partition("::")[2]
+        space, _, name = self.kind.partition("::")
+        if space not in ("aten", "prim", "quantized") and self.schema is not None:
+            return any(p.written for p in self.schema.parameters)
         return name.endswith("_") and not name.endswith("__") or name.startswith("__i") and name in _IN_PLACE
 
     @property

@@ -19,6 +19,7 @@ from ....nn import functional as F
 from ....nn.quantization.static import library as library  # whose operators programs call
 from ....ops import aten_forms as aten_forms
 from ... import _lazy
+from ... import library as registry
 from . import functional_rules
 from .functional_rules import NAMESPACES
 from .literals import object_of
@@ -33,6 +34,8 @@ def runner(schema: Schema) -> Callable[..., Any]:
     if schema.name.startswith("quantized::"):
         assert operators_of_levels.value is not None
         return _adapted(schema, operators_of_levels.value[schema.name.partition("::")[2]])
+    if "::" in schema.name:
+        return _called_as_in_python(schema, lambda *args, **kwargs: _registered(schema.name)(*args, **kwargs))
     own = _OWN.get(f"{schema.name}.{schema.overload}") or _OWN.get(schema.name)
     if own is not None:
         return _adapted(schema, own)
@@ -47,6 +50,14 @@ def runner(schema: Schema) -> Callable[..., Any]:
     if function is None:
         raise NotImplementedError(f"torch.jit: the operator aten::{schema.name} is not implemented in Rushlight")
     return _called_as_in_python(schema, function)
+
+
+def _registered(name: str) -> Callable:
+    """The operator that a program has registered under namespace::name."""
+    found = registry.registered(*name.split("::"))
+    if found is None:
+        raise NotImplementedError(f"torch.jit: the operator {name} is not registered")
+    return found
 
 
 def _function(schema: Schema) -> Callable | None:

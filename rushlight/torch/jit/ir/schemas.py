@@ -1,5 +1,7 @@
 """The schemas that programs of TorchScript call: those of `torch.ops.aten`, and two files for what only they have.
 
+Operators that programs register (`torch.library`) have their own schemas, under namespace::name.
+
 `accepts` says whether a value of Python fits a parameter. A tensor without dimensions fits a number's place too where
 `loose` says so: a traced size is such a tensor.
 """
@@ -17,6 +19,7 @@ from ....core.dispatch.aten.schemas import Parameter, Schema
 from ....core.tensor.dtype import dtype
 from ....core.tensor.layout import layout, memory_format
 from ....core.tensor.tensor import Tensor
+from ... import library
 
 __all__ = ["Parameter", "Schema", "accepts", "element_of", "is_list", "kind_of", "named", "overloads"]
 
@@ -42,9 +45,17 @@ def kind_of(schema: Schema) -> str:
     return schema.name if "::" in schema.name else f"aten::{schema.name}"
 
 
-@cache
 def overloads(name: str) -> tuple[Schema, ...]:
     """The overloads of an operator, those first that a call from Python prefers."""
+    registered = library.registered(*name.split("::")) if "::" in name else None
+    return _known(name) if registered is None else (_of_library(str(registered._schema)),)
+
+
+_of_library = cache(dispatched.parse)
+
+
+@cache
+def _known(name: str) -> tuple[Schema, ...]:
     found = [*dispatched.overloads(name), *_more().get(name, ())]
     return tuple(sorted(found, key=lambda s: s.overload != "Tensor") if name in TAKES_NUMBERS else found)
 

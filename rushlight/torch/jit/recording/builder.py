@@ -344,12 +344,16 @@ class Builder:
         return results[0]
 
     def record(self, call: Call, result: Any) -> None:
-        """Add the node of an operator that gave `result`: a tensor, or tensors in a tuple."""
+        """Add the node of an operator that gave `result`: a tensor, tensors in a tuple, or None."""
+        if result is not None and not isinstance(result, (Tensor, tuple, list)):
+            shown = f"{call.schema.returns}, from operator: {kind_of(call.schema)}"
+            raise RuntimeError(f"unsupported output type: {shown}")
         self._own_data(call)
         inputs = self._inputs(call)
         node = Node(kind_of(call.schema), inputs, [], schema=call.schema)
         if isinstance(result, Tensor):
             result = (result,)
+        result = () if result is None else result
         gives_list = call.schema.returns.strip("()").partition(" ")[0].endswith("[]")
         results = [Value(type_of_tensor(t), "", self.frame) for t in result]
         if gives_list:

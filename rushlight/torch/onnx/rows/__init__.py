@@ -16,6 +16,7 @@ from . import (
     scans,
     searching,
     shapes,
+    vision,
 )
 
 __all__ = ["COMPLEX_ROWS", "DRAWS", "ROWS", "ROWS_OF_NUMBERS"]
@@ -29,7 +30,7 @@ _NAMES = {
 
 ROWS = (
     pointwise.ROWS | reductions.ROWS | shapes.ROWS | layers.ROWS | losses.ROWS | recurrent.ROWS | scans.ROWS
-    | searching.ROWS | draws.ROWS
+    | searching.ROWS | draws.ROWS | vision.ROWS
 )  # fmt: skip
 DRAWS = {*draws.ROWS, *draws.WITHOUT_FORM}
 COMPLEX_ROWS = complex_numbers.ROWS | fourier.ROWS  # where an argument or the result is complex

@@ -162,7 +162,7 @@ def select(g: Builder, out: Tensor, x: Item, dim: Item, index: Item) -> str:
 
 
 def cat(g: Builder, out: Tensor, parts: Item, dim: Item) -> str:
-    kept = [p for p in parts.value if tuple(p.value.shape) != (0,)]
+    kept = [p for p in parts.value if p.value.ndim == out.ndim]  # torch passes over empty ones of one dimension
     return g.emit("Concat", *[g.name(p, out.dtype) for p in kept], axis=plain(dim))
 
 
