@@ -8,6 +8,8 @@ from importlib.util import find_spec
 
 import pytest
 
+from rushlight.backend.onednn import library
+
 PROGRAM = """
 import rushlight as torch
 from rushlight import nn
@@ -160,3 +162,41 @@ def test_without_what_another_system_lacks(system):
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["0.8377", "0.6870", "-2.2703", "3.1142", "3.0", "3.0", "10000", "True"]
     assert done.stderr.count("programs are interpreted here") == (system == "Windows"), done.stderr
+
+
+LOOP = """
+import sys
+import rushlight as torch
+from rushlight.backend.onednn import library
+
+{blocked}
+model = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.Flatten(), torch.nn.Linear(256, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(12):
+    optimizer.zero_grad()
+    model(torch.ones(4, 1, 10, 10)).square().mean().backward()
+    optimizer.step()
+"""
+SAID = {
+    "nothing": ("", "always", []),
+    "llvmlite": ("sys.modules['llvmlite'] = None", "always", ["run operator by operator here, more slowly"]),
+    "llvmlite, and no programs are wanted": ("sys.modules['llvmlite'] = None", "0", []),
+    "oneDNN": ("library._candidates = lambda: ()", "always", ["was not found; pip install onednn-cpu-gomp"]),
+}
+
+
+@pytest.mark.parametrize("part", SAID)
+def test_what_is_missing_is_said_once(part):
+    blocked, programs, expected = SAID[part]
+    if part == "nothing" and find_spec("llvmlite") is None:
+        pytest.skip("llvmlite is not here")
+    if part == "oneDNN" and not library._is_required():
+        pytest.skip("oneDNN is not required here")
+    environment = {**os.environ, "RUSHLIGHT_JIT": programs}
+    environment.pop("RUSHLIGHT_ONEDNN", None)
+    command = [sys.executable, "-c", LOOP.format(blocked=blocked)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    if find_spec("llvmlite") is None and programs == "always":
+        expected = {*expected, "run operator by operator here, more slowly"}
+    assert done.stderr.count("Warning: ") == len(expected), done.stderr
+    assert all(done.stderr.count(text) == 1 for text in expected), done.stderr

@@ -111,9 +111,15 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
         if accepted is not None:
             return accepted, ""
         unusable = unusable or reason
-    if unusable:
-        warnings.warn(f"{unusable}. Rushlight goes on without oneDNN.", RuntimeWarning, stacklevel=2)
-    return None, unusable or f"{_FILE} was not found; pip install {_PACKAGE} provides it"
+    reason = unusable or f"{_FILE} was not found; pip install {_PACKAGE} provides it"
+    if unusable or _is_required():
+        warnings.warn(f"{reason}. Rushlight goes on without oneDNN, more slowly.", RuntimeWarning, stacklevel=2)
+    return None, reason
+
+
+def _is_required() -> bool:
+    """Whether pyproject.toml requires the package on this platform."""
+    return sys.platform == "linux" and os.uname().machine == "x86_64"
 
 
 def _why_not(path: str, error: str) -> str:

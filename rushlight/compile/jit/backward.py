@@ -25,6 +25,7 @@ from ...core.jit_switch import jit
 from ...core.tensor.node import Freed
 from ...core.tensor.storage import user_line
 from ...core.tensor.tensor import Tensor, wrap
+from ...core.warn import warn_once
 from ..capture.compare import Comparison
 from ..capture.listening import listen
 from ..capture.memory import PATIENCE_S, Region, recording
@@ -35,7 +36,7 @@ from ..ir.exchange import exchanges_of
 from ..ir.graph import Call, Graph, Value
 from ..ir.prune import prune
 from ..log import show
-from ..lower.llvm.engine import available
+from ..lower.llvm.engine import NEEDED, available
 from ..lower.onednn import few_channels_eager
 from ..rules import steps_of
 from ..runtime.native import Native
@@ -80,8 +81,12 @@ _waiting = _Waiting()
 
 def try_compiled(outline: int, root: Any, g: Tensor) -> bool:
     """Do the pass, recording it. False: nothing was done, it is the plain engine's."""
-    if not available() or not _route.has_room():
-        repeats.wait(outline, _NEVER if not available() else _LATER)
+    if not available():
+        warn_once(f"Steps that repeat themselves run operator by operator here, more slowly: {NEEDED}")
+        repeats.wait(outline, _NEVER)
+        return False
+    if not _route.has_room():
+        repeats.wait(outline, _LATER)
         return False
     if patience := _is_early(outline):
         repeats.wait(outline, patience)

@@ -35,7 +35,7 @@ from ..ir.graph import Call, Extern, Graph, Nest, Node, Ref, Update, Value
 from ..ir.verify import verify
 from ..jit.native_update import native_update
 from ..log import show
-from ..lower.llvm.engine import available
+from ..lower.llvm.engine import NEEDED, available
 from ..lower.llvm.program import Program
 from ..lower.onednn import Binder, Needs, Pack, bind, choose, serves
 from ..passes.cse import cse
@@ -501,10 +501,7 @@ def _checks_after(graph: Graph) -> dict[int, list]:
 def executable(graph: Graph) -> Executable:
     """What runs a graph: native code, or, where that cannot be made, the interpreter, with one warning."""
     if not available():
-        warn_once(
-            "Compiled programs are interpreted here, more slowly: native code needs llvmlite, under Linux on x86-64 or 64-bit "
-            "ARM, or under macOS (`rushlight env` says what there is)"
-        )
+        warn_once(f"Compiled programs are interpreted here, more slowly: {NEEDED}")
         return Interpreter(graph)
     try:
         return Native(graph)

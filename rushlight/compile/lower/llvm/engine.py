@@ -46,6 +46,9 @@ def available() -> bool:
     return _libm() is not None and binding.llvm_version_info[0] >= _OLDEST_LLVM and _machine() is not None
 
 
+NEEDED = "native code needs llvmlite, under Linux on x86-64 or 64-bit ARM, or under macOS (`rushlight env` says what there is)"
+
+
 @made_once
 def _libm() -> Any:
     """The system's functions of mathematics; None on another system, or with another C library (musl has one file)."""
