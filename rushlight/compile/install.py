@@ -38,6 +38,7 @@ from ..ops.spatial.adaptive_pool import _adaptive_avg_2d
 from ..ops.spatial.avg_pool import avg_pool_2d
 from ..ops.spatial.interpolate import upsample_backward, upsample_bilinear2d
 from ..ops.spatial.pool import max_pool_2d, max_pool_values
+from .runtime import heap
 
 if TYPE_CHECKING:
     from ..core.dispatch.op import Op
@@ -102,9 +103,8 @@ def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
     Returns what makes the words, and what does such writes.
     """
     from .lower.eager import combine, copies, draws, trials, twister, windows
-    from .runtime.heap import keep_freed
 
-    keep_freed()
+    heap.keep_freed()
 
     extension_points.random_blocks.register(twister.words)
     if draws.available():
@@ -337,10 +337,8 @@ def _run_large(record: Op, *arguments: Any, **keywords: Any) -> Any:
         result = record.compute(arguments, keywords)
         size = max([a.size for a in (*arguments, result) if type(a) is ndarray])
         if not _work.keeps_freed and size > LEAST_COUNTED:
-            from .runtime.heap import keep_freed
-
             _work.keeps_freed = True
-            keep_freed()
+            heap.keep_freed()
         _work.left -= max(LEAST_COUNTED, size) * 10_000_000 // record.jit_warmup
         return result
     return _eager_code().run(record, arguments, keywords)
