@@ -29,11 +29,10 @@ def stft(
 
     Shape: input (L) or (N, L) -> (N, n_fft // 2 + 1 or n_fft, frames), complex; with return_complex=False real and
     (..., 2). center: the signal is padded by n_fft // 2 on both sides. normalized: divided by sqrt(n_fft).
+    align_to_window: without `center`, the first piece's window, not its n_fft points, begins where the signal does.
     """
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false")
-    if align_to_window:
-        raise NotImplementedError("stft(align_to_window=True) is not implemented")
     check_flag("stft", "normalized", normalized)
     hop, size = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
     is_complex = input.is_complex() or (window is not None and window.is_complex())
@@ -52,7 +51,8 @@ def stft(
     one_sided = not is_complex if onesided is None else onesided
     if one_sided and is_complex:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
-    frames = (x if x._array.ndim == 2 else x.unsqueeze(0)).unfold(-1, n_fft, hop)
+    signals = x if x._array.ndim == 2 else x.unsqueeze(0)
+    frames = _windowed(signals, n_fft, hop, size) if align_to_window else signals.unfold(-1, n_fft, hop)
     w = _padded_window(input, window, size, n_fft)
     frames = frames if w is None else frames * w
     scale = 1 if normalized else 0
@@ -67,6 +67,14 @@ def _centered(x: Any, n_fft: int, pad_mode: str) -> Any:
     pad = n_fft // 2
     padded = OPS["pad"](x.reshape(*lead, *x._array.shape), (pad, pad), pad_mode)
     return padded.reshape(padded._array.shape[-x._array.ndim :])
+
+
+def _windowed(x: Any, n_fft: int, hop: int, size: int) -> Any:
+    """The pieces whose windows of `size` points lie in the signal. Raises RuntimeError, as torch, where their n_fft points do not."""
+    pieces = 1 + (x._array.shape[1] - size) // hop
+    padded = OPS["pad"](x, ((n_fft - size) // 2,) * 2, "constant")
+    rows, step = padded.stride()
+    return OPS["as_strided"](padded, (len(x._array), pieces, n_fft), (rows, hop * step, step))
 
 
 def _check_signal(x: Any, n_fft: int, hop: int, size: int, window: Any) -> None:
