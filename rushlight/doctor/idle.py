@@ -31,7 +31,7 @@ _EXPLAINS: dict[str, tuple[str, ...]] = {
     "fake-not-detached": ("detach", "detach_"),
     "unscaled-accumulation": ("/", "div"),
     "loss-broadcast": _SHAPES,
-    "inplace-modified": ("clone",),
+    "inplace-modified": ("clone", "detach", "detach_"),
     "dataset-changed": ("clone", "copy"),
     "clip-scaled": ("unscale_",),
     "step-scaled": ("unscale_",),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...autograd.engine import keeps_tensors
-from ...core.tensor.node import Freed, Leaf, Output
+from ...core.tensor.node import Freed, Leaf
 from ...core.tensor.storage import tick
+from ..carried import crossing, link, node_of
 from ..events import Backward
-from ..places import Place, attribute_carried, place_of
+from ..places import Place, place_of
 from ..tape import Tape
 from . import Check
 
@@ -44,14 +45,8 @@ class DoubleBackward(Check):
             return
         where = freed[0].saved.where
         first = place_of(*where) if isinstance(where, tuple) else None
-        crossing, user = _crossing(tape, self.freed, self.latest_root)
-        inner_made, inner_used = self.doctor.lines.of(crossing, tape), self.doctor.lines.of(user, tape)
-        kept = attribute_carried(inner_made, inner_used) if inner_made is not None and inner_used is not None else None
-        if kept is not None:
-            made, used = kept, inner_used  # by the module itself, and not by the loop that calls it
-        else:
-            used = self.doctor.lines.outer_of(user) or inner_used
-            made = self.doctor.lines.outer_of(crossing) or inner_made or used
+        shared, user = _crossing(tape, self.freed, self.latest_root)
+        made, used = link(self.doctor.lines, tape, shared, user)
         if user is not None and user.seq < self.latest:  # both losses were there before the first backward
             first = first if first is not event.place else None
         self.doctor.report_if_uncaught(error, lambda: self._tell(event, first, made, used), event.place)
@@ -86,16 +81,7 @@ def _crossing(tape: Tape, freed: set[int], latest_root: int) -> tuple[Any, Any]:
     for node in reversed(tape.nodes):  # what keeps nothing was freed with all that it was made from
         if node.seq > latest_root:
             break
-        inputs = [_node(e) for e in node.edges if e is not None and type(e) is not Leaf]
+        inputs = [node_of(e) for e in node.edges if e is not None and type(e) is not Leaf]
         if inputs and all(id(n) in old for n in inputs) and not keeps_tensors(type(node)):
             old.add(id(node))
-    for node in tape.nodes:
-        if id(node) not in old:
-            for edge in node.edges:
-                if edge is not None and id(_node(edge)) in old:
-                    return _node(edge), node
-    return None, None
-
-
-def _node(edge: Any) -> Any:
-    return edge.edges[0] if type(edge) is Output else edge
+    return crossing(tape, old)
