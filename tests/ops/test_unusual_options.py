@@ -213,7 +213,7 @@ def test_a_tensor_is_max_s_dimension_by_keyword_and_the_other_operand_by_place()
     for given in ({"keepdim": True}, {"keepdims": False}, {"dim": 0, "axis": 1}):
         for call in (x.max, x.min, lambda **given: torch.max(x, **given), lambda **given: torch.min(x, **given)):
             with pytest.raises(
-                TypeError, match="received an invalid combination of arguments|got an unexpected keyword"
+                TypeError, match=r"received an invalid combination of arguments|got an unexpected keyword"
             ):
                 call(**given)
 
