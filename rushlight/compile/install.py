@@ -102,10 +102,8 @@ def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
     Returns what makes the words, and what does such writes.
     """
     from .lower.eager import combine, copies, draws, trials, twister, windows
-    from .runtime.heap import keep_freed
 
-    keep_freed()
-
+    _keep_freed()
     extension_points.random_blocks.register(twister.words)
     if draws.available():
         extension_points.random_order.register(draws.shuffle)
@@ -328,6 +326,13 @@ def _steps(cell: str, spans: Any, weight: ndarray, *arrays: ndarray | None) -> b
     return _eager_code().recurrent.run(cell, spans, weight, *arrays)
 
 
+def _keep_freed() -> None:
+    """Let the C library keep freed memory."""
+    from .runtime.heap import keep_freed
+
+    keep_freed()
+
+
 def _run_large(record: Op, *arguments: Any, **keywords: Any) -> Any:
     """By the kernel, counted: 20 million elements take NumPy twice as long as loading LLVM takes. Then by a program.
 
@@ -337,10 +342,8 @@ def _run_large(record: Op, *arguments: Any, **keywords: Any) -> Any:
         result = record.compute(arguments, keywords)
         size = max([a.size for a in (*arguments, result) if type(a) is ndarray])
         if not _work.keeps_freed and size > LEAST_COUNTED:
-            from .runtime.heap import keep_freed
-
             _work.keeps_freed = True
-            keep_freed()
+            _keep_freed()
         _work.left -= max(LEAST_COUNTED, size) * 10_000_000 // record.jit_warmup
         return result
     return _eager_code().run(record, arguments, keywords)
