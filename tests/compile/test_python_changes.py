@@ -1479,6 +1479,38 @@ def global_new():
     return f, mut, (three,)
 
 
+def _run_twice():
+    """Two functions of one text, whose code is equal, with globals of their own."""
+    spaces = [{"k": 2.0, "__name__": "text"}, {"k": 3.0, "__name__": "text"}]
+    for space in spaces:
+        exec(compile("def f(x):\n    return x * k\n", "/text/run/twice.py", "exec"), space)
+    return spaces
+
+
+@case
+def global_of_a_text_that_was_run_twice():
+    first, second = _run_twice()
+    f, g = first["f"], second["f"]
+    return (lambda x: f(x) + g(x)), (lambda: second.update(k=7.0)), (three,)
+
+
+@case
+def global_of_code_with_two_scopes():
+    first, second = _run_twice()
+    f = first["f"]
+    g = types.FunctionType(f.__code__, second)
+    return (lambda x: f(x) + g(x)), (lambda: second.update(k=7.0)), (three,)
+
+
+@case
+def method_of_c_that_was_bound_before():
+    numbers = queue.SimpleQueue()
+    for i in range(20):
+        numbers.put(float(i))
+    take = numbers.get
+    return (lambda x: x * take()), take, (three,)
+
+
 @case
 def builtin_shadow():
     def mut():
@@ -2353,6 +2385,7 @@ EAGERLY = {
     "cycle", "gen",
     "file", "step_pre_hook", "bn", "overlap", "sampler", "shuffle", "np_big", "memview", "nonlocal_counter", "log_effect",
     "scaler", "py_seeded", "exists", "queue", "version", "initial_seed", "arg_iter",
+    "method_of_c_that_was_bound_before",
 }  # fmt: skip
 
 

@@ -1,8 +1,11 @@
 """Events of Python that runs: which frames, instructions and C functions a capture is told of, in either way."""
 
+import array
 import dis
+import os
 import sys
 import threading
+import warnings
 from types import SimpleNamespace
 
 import pytest
@@ -21,7 +24,7 @@ class Hearer:
         self.called = []
 
     def leaves_out(self, code):
-        return code not in (branch.__code__, counting.__code__)
+        return code not in (branch.__code__, counting.__code__, bound.__code__)
 
     def begins(self, frame):
         return self.offsets.setdefault(frame.f_code, set())
@@ -34,7 +37,8 @@ class Hearer:
 
 
 def start(way, hearer):
-    return Traced(hearer) if way is Traced else Monitored.begin(hearer)
+    """Of several threads at a time, one has `Monitored`."""
+    return Traced(hearer) if way is Traced else Monitored.begin(hearer) or Traced(hearer)
 
 
 def branch(x):
@@ -50,6 +54,13 @@ def ours():
 def counting():
     yield len("a")
     yield max(1, 2)
+
+
+extend = array.array("i").extend  # of a type of its own among bound methods
+
+
+def bound():
+    extend([1])
 
 
 def ran(code, offsets, line, way=Monitored):
@@ -78,6 +89,17 @@ def test_instructions_that_ran_and_c_functions_that_were_called(way):
     assert ran(branch.__code__, offsets, 3, way)
     assert not offsets or not ran(branch.__code__, offsets, 2)
     assert ("branch", "abs") in hearer.called and ("branch", "len") not in hearer.called
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_methods_that_were_bound_before(way):
+    hearer = Hearer()
+    events = start(way, hearer)
+    try:
+        bound()
+    finally:
+        events.stop()
+    assert hearer.called == [("bound", "extend")]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -131,6 +153,7 @@ def test_an_error_of_the_hearer_ends_the_call(way):
     assert branch(-1) == 1
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="from Python 3.12 on it goes on")
 def test_nothing_is_told_in_a_pause():
     hearer = Hearer()
     before = sys.gettrace(), sys.getprofile()
@@ -151,12 +174,13 @@ def test_nothing_is_told_in_a_pause():
 @pytest.mark.parametrize("way", WAYS)
 def test_threads_hear_of_what_they_run(way):
     """One after the other begins, so that each runs while the others hear."""
-    hearers, errors = [Hearer() for _ in range(3)], []
+    hearers, errors, kinds = [Hearer() for _ in range(3)], [], [Traced] * 3
     barrier = threading.Barrier(3, timeout=20)
 
     def work(i):
         try:
             events = start(way, hearers[i])
+            kinds[i] = type(events)
             try:
                 barrier.wait()
                 for _ in range(20):
@@ -173,10 +197,40 @@ def test_threads_hear_of_what_they_run(way):
     for t in threads:
         t.join()
     assert not errors
-    for hearer in hearers:
+    assert kinds.count(Monitored) == (way is Monitored)
+    for hearer, kind in zip(hearers, kinds, strict=True):
         assert [c for c in hearer.called if c[0] == "branch"] == [("branch", "abs")] * 20
-        assert ran(branch.__code__, hearer.offsets[branch.__code__], 3, way)
-    assert not python_events._running
+        assert ran(branch.__code__, hearer.offsets[branch.__code__], 3, kind)
+    assert python_events._monitored is None
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring")
+def test_a_child_hears_though_another_thread_was_heard_at_the_fork():
+    started, over = threading.Event(), threading.Event()
+
+    def work():
+        events = watch(Hearer())
+        started.set()
+        over.wait(20)
+        events.stop()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    started.wait(20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python's, of a fork while there are threads
+        child = os.fork()
+    if not child:
+        status = 1
+        try:
+            events = watch(Hearer())
+            status = 0 if isinstance(events, Monitored) else 2
+            events.stop()
+        finally:
+            os._exit(status)
+    over.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring")
@@ -203,7 +257,7 @@ def test_where_other_tools_hold_all_numbers():
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring")
 def test_a_number_is_given_back():
     events = watch(Hearer())
-    number = python_events._tool
+    number = python_events._monitored.number
     assert sys.monitoring.get_tool(number) == "rushlight"
     inner = watch(Hearer())  # of one thread, a second one
     assert isinstance(inner, Traced)

@@ -63,6 +63,8 @@ def reductions(rank, size):
             t.norm(),
             torch.linalg.vector_norm(t, math.inf),
             torch.linalg.vector_norm(t, 3),
+            torch.linalg.vector_norm(t.sum()),
+            torch.stack([t.sum(), t.mean()]).norm(),
         )
         flags = [bool(x.full_tensor()) for x in ((t < 25).all(), (t < 24).all(), (t > 23).any(), (t > 24).any())]
         expected = (
@@ -71,6 +73,8 @@ def reductions(rank, size):
             whole.norm(),
             whole.abs().max(),
             torch.linalg.vector_norm(whole, 3),
+            whole.sum().abs(),
+            torch.stack([whole.sum(), whole.mean()]).norm(),
         )
         close = [torch.isclose(a.full_tensor(), b).item() for a, b in zip(sums, expected, strict=True)]
         if not all(close) or flags != [True, False, True, False]:

@@ -367,7 +367,27 @@ def test_minus_a_complex_zero_has_no_sign_in_whole_vectors(kind, whole):
     assert (-z[:-1].reshape(2, -1).t()).angle().sign().tolist() == [[1.0, 1.0]] * (whole // 2)
     rows = rl.ones(2, whole + 3, dtype=kind)[:, : whole + 1]
     assert (-rows).sqrt().imag.tolist() == [[1.0] * whole + [-1.0]] * 2
+    assert (-rl.ones(whole + 1, dtype=kind).expand(2, whole + 1)).sqrt().imag.tolist() == [[1.0] * whole + [-1.0]] * 2
     assert (-rl.ones(2 * whole, dtype=kind)[::2]).sqrt().imag.tolist() == [-1.0] * whole
+
+
+@pytest.mark.parametrize("alpha", [1j, 1 + 0j])
+@pytest.mark.parametrize("name", ["add", "sub", "rsub", "add_", "sub_"])
+def test_a_complex_factor_is_for_complex_numbers(name, alpha):
+    def call(x, y):
+        return getattr(x.clone(), name)(y, alpha=alpha) if name.endswith("_") else getattr(rl, name)(x, y, alpha=alpha)
+
+    for x, y, kind in (
+        (rl.ones(2), rl.ones(2), "non-complex"),
+        (rl.tensor([1]), rl.tensor([1]), "integral"),
+        (rl.ones(2), 1, "non-complex"),
+    ):
+        with pytest.raises(RuntimeError, match=f"For {kind} input tensors, argument alpha must not be"):
+            call(x, y)
+    z = rl.ones(2) * 1j
+    assert call(z, z).tolist() == [{"a": 1j + alpha * 1j, "s": 1j - alpha * 1j, "r": 1j - alpha * 1j}[name[0]]] * 2
+    with pytest.raises(RuntimeError, match="cannot be converted"):
+        rl.addcdiv(rl.ones(2), rl.ones(2), rl.ones(2), value=1j)
 
 
 def test_scaled_complex_sums_have_conjugate_gradients():

@@ -210,6 +210,12 @@ def test_a_tensor_is_max_s_dimension_by_keyword_and_the_other_operand_by_place()
     for given in ((1, {"dim": 1}), (x, {"dim": 1}), (x, {"keepdim": True}), (torch.tensor([0]), {"keepdim": True})):
         with pytest.raises(TypeError):
             torch.max(x, given[0], **given[1])
+    for given in ({"keepdim": True}, {"keepdims": False}, {"dim": 0, "axis": 1}):
+        for call in (x.max, x.min, lambda **given: torch.max(x, **given), lambda **given: torch.min(x, **given)):
+            with pytest.raises(
+                TypeError, match=r"received an invalid combination of arguments|got an unexpected keyword"
+            ):
+                call(**given)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """How a capture hears of Python that runs: of frames that begin, of their instructions, of the C functions they call.
 
 By `sys.monitoring` where there is one (Python 3.12 on): code of this package is left alone after its first event, so that
-a capture takes a third less time. Before, and where other tools hold all of its numbers, by `sys.settrace` and
-`sys.setprofile`.
+a capture takes a third less time. Before, and where other tools hold all of its numbers or another thread captures, by
+`sys.settrace` and `sys.setprofile`.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from threading import get_ident
@@ -24,7 +25,7 @@ class Hears(Protocol):
         ...
 
     def begins(self, frame: FrameType) -> set[int] | None:
-        """A frame starts or goes on: the set for the offsets of its instructions, None where they are not wanted.
+        """A frame starts or goes on: the code object's set for offsets of instructions, None where they are not wanted.
 
         A set that stays empty says nothing: from Python 3.12 on `sys.settrace` leaves out a code object's first frame.
         """
@@ -40,7 +41,7 @@ class Traced:
 
     def __init__(self, hearer: Hears):
         self._hearer = hearer
-        self._notes: dict[CodeType, Callable] = {}
+        self._notes: dict[int, Callable] = {}
         self._before = sys.gettrace(), sys.getprofile()
         self.resume()
 
@@ -50,11 +51,12 @@ class Traced:
         sys.setprofile(self._calling)
 
     def pause(self) -> bool:
-        """Tell nothing until `resume`, while code runs that calls none of the user's. Whether it told before.
+        """Tell nothing until `resume`, while code runs that calls none of the user's. Whether `resume` is needed.
 
-        Four of five calls in a capture are the recorder's.
+        Four of five calls in a capture are the recorder's. From Python 3.12 on it goes on: each change there makes all code be
+        instrumented again.
         """
-        if sys.getprofile() is None:
+        if sys.version_info >= (3, 12) or sys.getprofile() is None:
             return False
         sys.setprofile(None)
         sys.settrace(None)
@@ -71,16 +73,15 @@ class Traced:
         sys.settrace(tracing)
 
     def _called(self, frame: FrameType, event: str, _: Any) -> Callable | None:
-        code = frame.f_code
-        if self._hearer.leaves_out(code):
+        if self._hearer.leaves_out(frame.f_code):
             return None
         offsets = self._hearer.begins(frame)
         if offsets is None:
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        note = self._notes.get(code)
+        note = self._notes.get(id(offsets))
         if note is None:
-            note = self._notes[code] = _noting(offsets)
+            note = self._notes[id(offsets)] = _noting(offsets)
         return note
 
     def _calling(self, frame: FrameType, event: str, function: Any) -> None:
@@ -99,32 +100,35 @@ def _noting(offsets: set[int]) -> Callable:
     return note
 
 
-_running: dict[int, Monitored] = {}  # by thread
 _lock = lock()
-_tool: int | None = None  # the number by which `sys.monitoring` knows this package while something is in `_running`
+_monitored: Monitored | None = None
 
 
 class Monitored:
-    """Events by `sys.monitoring`, which tells of all threads. In an unknown thread nothing is told."""
+    """Events by `sys.monitoring`. One thread at a time has them, as what it turns off is off for all."""
 
-    def __init__(self, hearer: Hears):
-        self.hearer = hearer
-        self.wanted: dict[CodeType, set[int]] = {}
-        with _lock:
-            _running[get_ident()] = self
-            _monitoring().restart_events()  # those that an earlier capture has turned off
+    def __init__(self, hearer: Hears, number: int):
+        self.hearer, self.number, self.thread = hearer, number, get_ident()
+        self.wanted: dict[
+            int, tuple[CodeType, set[int]]
+        ] = {}  # by identity: of a text that was run twice, code is equal
 
     @staticmethod
     def begin(hearer: Hears) -> Monitored | None:
-        """Monitor the thread; None where other tools hold all numbers."""
-        global _tool
+        """Monitor the thread; None where one is monitored already, or other tools hold all numbers."""
+        global _monitored
+        monitoring = _monitoring()
         with _lock:
-            if _tool is None:
-                _tool = _free_number()
-                if _tool is None:
-                    return None
-                _set_up(_tool)
-        return Monitored(hearer)
+            number = _free_number() if _monitored is None else None
+            if number is None:
+                return None
+            monitored = _monitored = Monitored(hearer, number)
+            events = monitoring.events
+            for event, callback in _CALLBACKS.items():
+                monitoring.register_callback(number, getattr(events, event), callback)
+            monitoring.restart_events()  # those that an earlier capture has turned off
+            monitoring.set_events(number, events.PY_START | events.PY_RESUME | events.PY_THROW)
+        return monitored
 
     def pause(self) -> bool:
         """Nothing: code that is left out costs nothing any more. False: `resume` is not needed."""
@@ -134,21 +138,27 @@ class Monitored:
         """Nothing."""
 
     def stop(self) -> None:
-        """Tell no more of this thread."""
-        global _tool
+        """Tell no more, and give the number back."""
+        global _monitored
         monitoring = _monitoring()
         with _lock:
-            del _running[get_ident()]
-            others = [m.wanted for m in _running.values()]
-            for code in self.wanted:
-                if not any(code in wanted for wanted in others):
-                    monitoring.set_local_events(_tool, code, 0)
-            if not _running:
-                number, _tool = _tool, None
-                monitoring.set_events(number, 0)
-                for event in _CALLBACKS:
-                    monitoring.register_callback(number, getattr(monitoring.events, event), None)
-                monitoring.free_tool_id(number)
+            monitoring.set_events(self.number, 0)
+            for code, _ in self.wanted.values():
+                monitoring.set_local_events(self.number, code, 0)
+            for event in _CALLBACKS:
+                monitoring.register_callback(self.number, getattr(monitoring.events, event), None)
+            monitoring.free_tool_id(self.number)
+            _monitored = None
+
+
+def _stop_in_child() -> None:
+    """In a forked child: the thread that was monitored is not there."""
+    if _monitored is not None and _monitored.thread != get_ident():
+        _monitored.stop()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no forks
+    os.register_at_fork(after_in_child=_stop_in_child)
 
 
 def _monitoring() -> Any:
@@ -166,43 +176,39 @@ def _free_number() -> int | None:
     return None
 
 
-def _set_up(number: int) -> None:
-    monitoring = _monitoring()
-    for event, callback in _CALLBACKS.items():
-        monitoring.register_callback(number, getattr(monitoring.events, event), callback)
-    events = monitoring.events
-    monitoring.set_events(number, events.PY_START | events.PY_RESUME | events.PY_THROW)
+def _of_this_thread() -> Monitored | None:
+    monitored = _monitored
+    return monitored if monitored is not None and monitored.thread == get_ident() else None
 
 
 def _starts(code: CodeType, offset: int, error: Any = None) -> Any:
-    monitored = _running.get(get_ident())
+    monitored = _of_this_thread()
     if monitored is None:
         return None
     if monitored.hearer.leaves_out(code):
         return None if error is not None else _monitoring().DISABLE
     offsets = monitored.hearer.begins(sys._getframe(1))
-    if offsets is not None and code not in monitored.wanted:
-        monitored.wanted[code] = offsets
+    if offsets is not None and id(code) not in monitored.wanted:
+        monitored.wanted[id(code)] = code, offsets
         events = _monitoring().events
-        _monitoring().set_local_events(_tool, code, events.INSTRUCTION | events.CALL)
+        _monitoring().set_local_events(monitored.number, code, events.INSTRUCTION | events.CALL)
     return None
 
 
 def _steps(code: CodeType, offset: int) -> Any:
-    monitored = _running.get(get_ident())
-    offsets = None if monitored is None else monitored.wanted.get(code)
-    if offsets is None:
+    monitored = _of_this_thread()
+    if monitored is None:
         return None
-    offsets.add(offset)
-    return _monitoring().DISABLE if len(_running) == 1 else None  # another thread wants to hear of it, too
+    monitored.wanted[id(code)][1].add(offset)
+    return _monitoring().DISABLE
 
 
 def _calls(code: CodeType, offset: int, function: Any, first: Any) -> None:
     kind = type(function)
-    if kind is not BuiltinFunctionType and kind is not MethodDescriptorType:
+    if kind is not MethodDescriptorType and not issubclass(kind, BuiltinFunctionType):
         return
-    monitored = _running.get(get_ident())
-    if monitored is None or code not in monitored.wanted:
+    monitored = _of_this_thread()
+    if monitored is None:
         return
     if kind is MethodDescriptorType and first is not _monitoring().MISSING:
         function = function.__get__(first, type(first))
@@ -214,8 +220,4 @@ _CALLBACKS = {"PY_START": _starts, "PY_RESUME": _starts, "PY_THROW": _starts, "I
 
 def watch(hearer: Hears) -> Traced | Monitored:
     """Tell `hearer` of what this thread runs, until `stop`."""
-    if sys.version_info >= (3, 12) and get_ident() not in _running:
-        monitored = Monitored.begin(hearer)
-        if monitored is not None:
-            return monitored
-    return Traced(hearer)
+    return (Monitored.begin(hearer) if sys.version_info >= (3, 12) else None) or Traced(hearer)

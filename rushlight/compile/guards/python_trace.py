@@ -181,7 +181,8 @@ class Trace:
 
     def __init__(self, listener: Any):
         self._listener = listener
-        self._offsets: dict[CodeType, tuple[dict[str, Any], set[int]]] = {}
+        # by the identity of code, since that of a text that was run twice is equal: it, offsets of instructions, the globals
+        self._noted: dict[int, tuple[CodeType, set[int], dict[int, dict[str, Any]]]] = {}
         self._events: Any = None
         self._context: dict[ContextVar, Any] = {}  # what they were before the call first read or set them
 
@@ -192,8 +193,9 @@ class Trace:
         if left and self._listener.error is None:  # the call is over: nothing to interrupt
             self._listener.error = CaptureError(f"the context variable {left[0]!r} is left with another value")
         reads.context.update(self._context)
-        for code, (scope, offsets) in self._offsets.items():
-            reads.add(code, scope, offsets)
+        for code, offsets, scopes in self._noted.values():
+            for scope in scopes.values():
+                reads.add(code, scope, offsets)
         return reads
 
     def __enter__(self) -> Trace:
@@ -219,13 +221,14 @@ class Trace:
         return is_ours(code)
 
     def begins(self, frame: FrameType) -> set[int] | None:
-        """A frame begins: the set for the offsets of its instructions that run, None where it does not count."""
+        """A frame begins: the set for the offsets of its code's instructions that run, None where it does not count."""
         code = frame.f_code
-        known = self._offsets.get(code)
+        known = self._noted.get(id(code))
         if not self._counts(frame, code, known is not None):
             return None
         if known is None:
-            known = self._offsets[code] = frame.f_globals, set()
+            known = self._noted[id(code)] = code, set(), {}
+        known[2][id(frame.f_globals)] = frame.f_globals
         return known[1]
 
     def _counts(self, frame: FrameType, code: CodeType, known: bool) -> bool:

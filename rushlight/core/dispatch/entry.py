@@ -534,7 +534,7 @@ def _pointwise_check(record: Op, unary: bool) -> str:
     """What has to hold of the arrays of a row before its kernel: in a unary row lines, in a binary one a condition."""
     if record.promote == "float":
         return _FLOATS_ONLY if unary else _FLOATS_ONLY_TWO
-    lacking = condition("c" if record.of_complex else record.lacks, "a.dtype" if unary else "d")
+    lacking = condition(record.lacks + "c" * (record.of_complex is not None), "a.dtype" if unary else "d")
     lacking = " or " + lacking if lacking else ""
     if unary:
         checks = "type(a) is not ndarray" + lacking

@@ -113,7 +113,7 @@ def condition(kinds: str, d: str) -> str:
     if not kinds:
         return ""
     if kinds == "c":
-        return f"{d} is C64 or {d} is C128"
+        return f"({d} is not F32 and ({d} is C64 or {d} is C128))"
     return f"({d} is not F32 and lacks({kinds!r}, {d}))"
 
 

@@ -342,8 +342,8 @@ def _norm(func: Any, x: DTensor, ord: float = 2, dim: Any = None, keepdim: bool 
     p = float(ord)
     if dim is not None or keepdim or (p == 0):
         raise NotImplementedError("norms of DTensors are implemented of all elements, of an order other than 0")
-    if any(isinstance(known, _NormPartial) and known.norm_type != p for known in x.placements):
-        _settled(x)
+    if any(isinstance(known, Partial) and getattr(known, "norm_type", None) != p for known in x.placements):
+        _settled(x)  # terms of a sum, or of another norm
     local = x._local_tensor
     if local.numel() or p not in (float("inf"), -float("inf")):
         local = func(local, ord, **kwargs)

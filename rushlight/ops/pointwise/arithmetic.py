@@ -80,14 +80,25 @@ def _scaled(input, other, alpha):
     if isinstance(alpha, bool):
         return _switched(input, other, alpha)
     if isinstance(alpha, (int, float)):
-        kinds = [x.dtype if isinstance(x, Tensor) else dtypes.of_number(x) for x in (input, other)]
-        if isinstance(alpha, float) and max(kind.category for kind in kinds) < 2:
-            raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-        if isinstance(other, Tensor) and kinds[1].category < 2:  # alpha takes the result's type, it has no say in it
+        _check_alpha(input, other, alpha)
+        if isinstance(other, Tensor) and other.dtype.category < 2:  # alpha takes the result's type, it has no say in it
             d = common_type(_add.record, (input, other))
             assert d is not None
             return (other.to(d) * exact(alpha, d.numpy)).to(d)
     return other * alpha
+
+
+def _kinds(input, other):
+    return [x.dtype if isinstance(x, Tensor) else dtypes.of_number(x) for x in (input, other)]
+
+
+def _check_alpha(input, other, alpha):
+    """Raise torch's error for a fraction where both are whole numbers, for a complex number where neither is one."""
+    highest = max(kind.category for kind in _kinds(input, other))
+    if highest < 2 and not isinstance(alpha, int):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if highest < 3 and isinstance(alpha, complex):
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
 
 
 def _switched(input, other, alpha):
@@ -132,8 +143,9 @@ def _terms(input, other, alpha) -> tuple[Tensor, Tensor] | None:
     elif are_tensors == (False, False):
         return None
     terms = [x if isinstance(x, Tensor) else None for x in (input, other)]
-    kinds = [x.dtype if isinstance(x, Tensor) else dtypes.of_number(x) for x in (input, other)]
-    if max(k.category for k in kinds) != 2 or any(x is not None and type(x._array) is Placeholder for x in terms):
+    if max(kind.category for kind in _kinds(input, other)) != 2 or any(
+        x is not None and type(x._array) is Placeholder for x in terms
+    ):
         return None
     return _as_terms(input, other)
 
@@ -145,11 +157,14 @@ def _as_terms(input, other) -> tuple[Tensor, Tensor]:
     return first, second
 
 
-def _factor(other, alpha):
+def _factor(input, other, alpha):
     """(other, alpha) with an alpha that is one of NumPy's numbers, or a tensor without dimensions, as Python's number."""
     if is_computed(alpha):
         return _computed(other, alpha), 1
-    return other, alpha.item() if is_scalar_tensor(alpha) else python_number(alpha)
+    alpha = alpha.item() if is_scalar_tensor(alpha) else python_number(alpha)
+    if type(alpha) is complex:
+        _check_alpha(input, other, alpha)
+    return other, alpha
 
 
 def is_scalar_tensor(value):
@@ -184,7 +199,7 @@ def add(input, other, *rest, alpha=1, out=None):
     if rest:
         other, alpha = number_first.sum_arguments("add", other, rest)
     if type(alpha) is not int and type(alpha) is not float:
-        other, alpha = _factor(other, alpha)
+        other, alpha = _factor(input, other, alpha)
     if alpha != 1 or alpha is True:
         if terms := _terms(input, other, alpha):
             result = _add_scaled(*terms, alpha)
@@ -225,7 +240,7 @@ def sub(input, other, *rest, alpha=1, out=None):
     if rest:
         other, alpha = number_first.sum_arguments("sub", other, rest)
     if type(alpha) is not int and type(alpha) is not float:
-        other, alpha = _factor(other, alpha)
+        other, alpha = _factor(input, other, alpha)
     if alpha != 1 or alpha is True:
         check_bool((input, other), _SUB_ONE, _SUB_BOTH)
         if terms := _terms(input, other, alpha):
@@ -250,7 +265,7 @@ def rsub(input, other, *, alpha=1):
     >>> rsub(tensor([1.0, 2.0]), 10)
     tensor([9., 8.])
     """
-    if not is_computed(alpha) and alpha == 1 and alpha is not True:
+    if not is_computed(alpha) and alpha == 1 and type(alpha) not in (bool, complex):
         return _rsub(input, other)
     result = sub(other, input, alpha=alpha)
     return shown_as(result, "RsubBackward0") if isinstance(other, Tensor) else shown_as(result, "RsubBackward1", 0)
@@ -266,7 +281,7 @@ def add_(self, other, *rest, alpha=1):
     if rest:
         other, alpha = number_first.sum_arguments("add_", other, rest)
     if type(alpha) is not int and type(alpha) is not float:
-        other, alpha = _factor(other, alpha)
+        other, alpha = _factor(self, other, alpha)
     if alpha == 1 and alpha is not True:
         return _plain_add_(self, other)
     if add_scaled(self, other, alpha):
@@ -284,7 +299,7 @@ def sub_(self, other, *rest, alpha=1):
     if rest:
         other, alpha = number_first.sum_arguments("sub_", other, rest)
     if type(alpha) is not int and type(alpha) is not float:
-        other, alpha = _factor(other, alpha)
+        other, alpha = _factor(self, other, alpha)
     check_bool((self, other), _SUB_ONE, _SUB_BOTH)
     if alpha == 1 and alpha is not True:
         return _plain_sub_(self, other)
@@ -538,7 +553,9 @@ def _clear_signs(r, x):
 
     On which side of a branch cut a number is depends on it: the root of -(1+0j) is 1j in one, -1j in the other.
     """
-    order = sorted(range(x.ndim), key=lambda i: -x.strides[i])
+    order = sorted(
+        range(x.ndim), key=lambda i: -(x.strides[i] or np.inf)
+    )  # an expanded dimension goes around the others
     rows, given = r.transpose(order), x.transpose(order)
     if given.flags.c_contiguous:
         rows = rows.reshape(-1)

@@ -491,7 +491,10 @@ def addcdiv(input, tensor1, tensor2, /, *, value=1):
     """
     if input.dtype.kind in "biu":
         raise type_error("integers")  # the careful path explains
-    return in_order_of(_add_quotient(input, tensor1, tensor2, python_number(value)), input, tensor1, tensor2)
+    value = python_number(value)
+    if type(value) is complex:
+        exact(value, input.dtype)  # raises where something would be lost
+    return in_order_of(_add_quotient(input, tensor1, tensor2, value), input, tensor1, tensor2)
 
 
 @widened

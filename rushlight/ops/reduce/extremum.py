@@ -286,8 +286,13 @@ def _dispatch(name, whole, along, pair):
         words = ", ".join(type(g).__name__ for g in given if g is not ...)
         return type_error(f"{name}() received an invalid combination of arguments - got ({words})")
 
-    def call(input, place, keepdim, dim, other, out):
-        """place: what was given second by its place, a dimension or the other tensor; dim: what was given by this word."""
+    def call(input, place, keepdim, dim, other, out, axis, keepdims):
+        """place: what was given second by its place, a dimension or the other tensor; dim, axis: what was given by these words."""
+        if axis is not None:
+            if dim is not ...:
+                raise wrong(input, axis, dim)
+            dim = axis
+        keepdim = keepdim if keepdims is None else keepdims
         if isinstance(input, (int, float)):
             raise wrong(input, place)
         if isinstance(place, Tensor) and keepdim is ... and dim is ...:
@@ -301,10 +306,9 @@ def _dispatch(name, whole, along, pair):
         dim = place if dim is ... else dim
         if isinstance(dim, Tensor) and not dim._array.ndim and dim._array.dtype.kind in "iu":
             dim = dim.item()  # a number
-        if dim is None or isinstance(dim, Tensor) or isinstance(keepdim, Tensor):
+        if dim is None or isinstance(dim, Tensor) or isinstance(keepdim, Tensor) or (dim is ... and keepdim is not ...):
             raise wrong(input, dim, keepdim)
-        keepdim = keepdim is not ... and keepdim
-        result = whole(input) if dim is ... else along(input, dim, keepdim)
+        result = whole(input) if dim is ... else along(input, dim, keepdim is not ... and keepdim)
         return result if out is None else write_out(name, (input,), result, out)
 
     return call
@@ -335,10 +339,15 @@ def max(input, place=..., keepdim=..., *, dim=..., other=None, out=None, axis=No
     values=tensor([3., 2.]),
     indices=tensor([1, 0]))
     """
-    if place is ... and dim is ... and other is None and out is None and axis is None and isinstance(input, Tensor):
-        return _max_all(input)
-    dim = dim if axis is None else axis
-    return _max(input, place, keepdim if keepdims is None else keepdims, dim, other, out)
+    if other is None and out is None and axis is None and keepdims is None and isinstance(input, Tensor):  # mostly
+        if place is ... and keepdim is ...:
+            if dim is ...:
+                return _max_all(input)
+            if type(dim) is int:
+                return _max_along(input, dim, False)
+        elif type(place) is int and dim is ... and (keepdim is ... or type(keepdim) is bool):
+            return _max_along(input, place, keepdim is True)
+    return _max(input, place, keepdim, dim, other, out, axis, keepdims)
 
 
 @composite(method=True)
@@ -360,10 +369,15 @@ def min(input, place=..., keepdim=..., *, dim=..., other=None, out=None, axis=No
     values=tensor([1., 0.]),
     indices=tensor([0, 1]))
     """
-    if place is ... and dim is ... and other is None and out is None and axis is None and isinstance(input, Tensor):
-        return _min_all(input)
-    dim = dim if axis is None else axis
-    return _min(input, place, keepdim if keepdims is None else keepdims, dim, other, out)
+    if other is None and out is None and axis is None and keepdims is None and isinstance(input, Tensor):  # mostly
+        if place is ... and keepdim is ...:
+            if dim is ...:
+                return _min_all(input)
+            if type(dim) is int:
+                return _min_along(input, dim, False)
+        elif type(place) is int and dim is ... and (keepdim is ... or type(keepdim) is bool):
+            return _min_along(input, place, keepdim is True)
+    return _min(input, place, keepdim, dim, other, out, axis, keepdims)
 
 
 def _arg(name, arg, a, dim, keepdim):

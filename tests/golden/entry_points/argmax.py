@@ -16,7 +16,7 @@ def call(input, dim, keepdim, *, axis, keepdims, out):
     try:
         a0 = input._array
         e0 = input._edge
-        if type(a0) is not ndarray or a0.dtype is C64 or a0.dtype is C128:
+        if type(a0) is not ndarray or (a0.dtype is not F32 and (a0.dtype is C64 or a0.dtype is C128)):
             return slow_call(record, (input, ), (dim, keepdim, ), None)
         if (keepdim is not False and keepdim is not True):
             return slow_call(record, (input, ), (dim, keepdim, ), None)

@@ -20,7 +20,7 @@ def call(input, other, *, out=None):
             e1 = None
         else:
             b = other._array
-            if b.dtype is not d or d is C64 or d is C128:
+            if b.dtype is not d or (d is not F32 and (d is C64 or d is C128)):
                 return slow_call(record, (input, other), (), None)
             e1 = other._edge
         r = state.run(kernel if a.size < least else large, a, b)
@@ -61,7 +61,7 @@ def call(input, other):
             e1 = None
         else:
             b = other._array
-            if b.dtype is not d or d is C64 or d is C128:
+            if b.dtype is not d or (d is not F32 and (d is C64 or d is C128)):
                 return slow_operator(record, (input, other), (), None)
             e1 = other._edge
         r = state.run(kernel if a.size < least else large, a, b)
