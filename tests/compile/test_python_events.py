@@ -1,12 +1,15 @@
 """Events of Python that runs: which frames, instructions and C functions a capture is told of, in either way."""
 
 import dis
+import os
+import queue
 import sys
 import threading
 from types import SimpleNamespace
 
 import pytest
 
+import rushlight
 from rushlight.compile.guards import python_events
 from rushlight.compile.guards.python_events import Monitored, Traced, watch
 
@@ -21,7 +24,7 @@ class Hearer:
         self.called = []
 
     def leaves_out(self, code):
-        return code not in (branch.__code__, counting.__code__)
+        return code not in (branch.__code__, counting.__code__, taking.__code__)
 
     def begins(self, frame):
         return self.offsets.setdefault(frame.f_code, set())
@@ -50,6 +53,10 @@ def ours():
 def counting():
     yield len("a")
     yield max(1, 2)
+
+
+def taking(get, *args):
+    return get(), get(*args)
 
 
 def ran(code, offsets, line, way=Monitored):
@@ -102,6 +109,21 @@ def test_a_generator_that_goes_on(way):
         events.stop()
     assert hearer.called == [("counting", "max")]
     assert ran(counting.__code__, hearer.offsets[counting.__code__], 2, way)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_bound_method_that_is_given_its_class(way):
+    q = queue.SimpleQueue()
+    for value in range(2):
+        q.put(value)
+    assert type(q.get) is not type(q.put)  # "builtin_method"
+    hearer = Hearer()
+    events = start(way, hearer)
+    try:
+        assert taking(q.get) == (0, 1)
+    finally:
+        events.stop()
+    assert hearer.called == [("taking", "get")] * 2
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -180,6 +202,46 @@ def test_threads_hear_of_what_they_run(way):
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring")
+def test_an_instruction_is_told_again_where_a_second_thread_begins():
+    events = Monitored.begin(Hearer())
+    try:
+        if getattr(sys, "_is_gil_enabled", lambda: True)():
+            assert python_events._after_one is sys.monitoring.DISABLE
+        thread = threading.Thread(target=lambda: begun.append((Monitored.begin(Hearer()), python_events._after_one)))
+        begun = []
+        thread.start()
+        thread.join()
+        assert begun[0][1] is None  # neither thread turns off what the other waits for
+    finally:
+        events.stop()
+        python_events._forget(thread.ident)
+    assert python_events._after_one is None and not python_events._running
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12) or not hasattr(os, "fork"), reason="sys.monitoring and forks")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_hears_of_its_own_thread_alone():
+    begun, over = threading.Event(), threading.Event()
+
+    def work():
+        events = Monitored.begin(Hearer())
+        begun.set()
+        over.wait(20)
+        events.stop()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait(20)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if not python_events._running and python_events._tool is None else 1)
+    over.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert not python_events._running
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring")
 def test_where_other_tools_hold_all_numbers():
     taken = []
     for number in range(6):
@@ -210,3 +272,19 @@ def test_a_number_is_given_back():
     inner.stop()
     events.stop()
     assert sys.monitoring.get_tool(number) is None
+
+
+def test_a_bound_method_of_a_queue_is_called_at_each_call():
+    q = queue.SimpleQueue()
+    get = q.get
+    for value in [1.0] * 3 + [2.0, 3.0, 4.0]:  # equal while the function is captured
+        q.put(value)
+
+    @rushlight.compile
+    def add(x, get):
+        return x + get()
+
+    with pytest.warns(UserWarning, match=r"SimpleQueue.get\(\) may return something else"):
+        found = [add(rushlight.zeros(1), get).item() for _ in range(6)]
+    assert found == [1, 1, 1, 2, 3, 4]
+    assert q.empty()

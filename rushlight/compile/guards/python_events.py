@@ -7,6 +7,7 @@ a capture takes a third less time. Before, and where other tools hold all of its
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from threading import get_ident
@@ -102,6 +103,7 @@ def _noting(offsets: set[int]) -> Callable:
 _running: dict[int, Monitored] = {}  # by thread
 _lock = lock()
 _tool: int | None = None  # the number by which `sys.monitoring` knows this package while something is in `_running`
+_after_one: Any = None  # what an instruction's event returns: `DISABLE` while `_running` has one thread
 
 
 class Monitored:
@@ -110,9 +112,6 @@ class Monitored:
     def __init__(self, hearer: Hears):
         self.hearer = hearer
         self.wanted: dict[CodeType, set[int]] = {}
-        with _lock:
-            _running[get_ident()] = self
-            _monitoring().restart_events()  # those that an earlier capture has turned off
 
     @staticmethod
     def begin(hearer: Hears) -> Monitored | None:
@@ -124,7 +123,10 @@ class Monitored:
                 if _tool is None:
                     return None
                 _set_up(_tool)
-        return Monitored(hearer)
+            monitored = _running[get_ident()] = Monitored(hearer)
+            _count()
+            _monitoring().restart_events()  # those that an earlier capture has turned off
+        return monitored
 
     def pause(self) -> bool:
         """Nothing: code that is left out costs nothing any more. False: `resume` is not needed."""
@@ -135,20 +137,45 @@ class Monitored:
 
     def stop(self) -> None:
         """Tell no more of this thread."""
-        global _tool
-        monitoring = _monitoring()
         with _lock:
-            del _running[get_ident()]
-            others = [m.wanted for m in _running.values()]
-            for code in self.wanted:
-                if not any(code in wanted for wanted in others):
-                    monitoring.set_local_events(_tool, code, 0)
-            if not _running:
-                number, _tool = _tool, None
-                monitoring.set_events(number, 0)
-                for event in _CALLBACKS:
-                    monitoring.register_callback(number, getattr(monitoring.events, event), None)
-                monitoring.free_tool_id(number)
+            _forget(get_ident())
+
+
+def _forget(thread: int) -> None:
+    global _tool
+    monitoring = _monitoring()
+    wanted = _running.pop(thread).wanted
+    _count()
+    others = [m.wanted for m in _running.values()]
+    for code in wanted:
+        if not any(code in theirs for theirs in others):
+            monitoring.set_local_events(_tool, code, 0)
+    if not _running:
+        number, _tool = _tool, None
+        monitoring.set_events(number, 0)
+        for event in _CALLBACKS:
+            monitoring.register_callback(number, getattr(monitoring.events, event), None)
+        monitoring.free_tool_id(number)
+
+
+def _count() -> None:
+    """Whether one event of each instruction is enough: not where another thread wants to hear of it, too.
+
+    Without the GIL a second thread could begin between an event and its `DISABLE`.
+    """
+    global _after_one
+    with_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
+    _after_one = _monitoring().DISABLE if with_gil and len(_running) == 1 else None
+
+
+def _in_child() -> None:
+    """A forked child has none of the other threads, and nobody who wants to hear of them."""
+    for thread in [t for t in _running if t != get_ident()]:
+        _forget(thread)
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no forks
+    os.register_at_fork(after_in_child=_in_child)
 
 
 def _monitoring() -> Any:
@@ -194,17 +221,17 @@ def _steps(code: CodeType, offset: int) -> Any:
     if offsets is None:
         return None
     offsets.add(offset)
-    return _monitoring().DISABLE if len(_running) == 1 else None  # another thread wants to hear of it, too
+    return _after_one  # no call: another thread could run in it and begin
 
 
 def _calls(code: CodeType, offset: int, function: Any, first: Any) -> None:
-    kind = type(function)
-    if kind is not BuiltinFunctionType and kind is not MethodDescriptorType:
+    is_descriptor = type(function) is MethodDescriptorType
+    if not is_descriptor and not isinstance(function, BuiltinFunctionType):  # or its subclass "builtin_method"
         return
     monitored = _running.get(get_ident())
     if monitored is None or code not in monitored.wanted:
         return
-    if kind is MethodDescriptorType and first is not _monitoring().MISSING:
+    if is_descriptor and first is not _monitoring().MISSING:
         function = function.__get__(first, type(first))
     monitored.hearer.calls(sys._getframe(1), function)
 
