@@ -169,7 +169,7 @@ def _count() -> None:
 
 
 def _in_child() -> None:
-    """A forked child has none of the other threads, and nobody who wants to hear of them."""
+    """A forked child has none of the other threads, and no hearer of theirs."""
     for thread in [t for t in _running if t != get_ident()]:
         _forget(thread)
 
