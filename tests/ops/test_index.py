@@ -420,3 +420,45 @@ def test_sources_of_too_few_dimensions():
         IndexError, match=r"dimensionality must match. Source dimensionality \(1\), destination .* \(2\)"
     ):
         x.index_copy(1, i, torch.ones(7))
+
+
+BYTES = torch.tensor([1, 0, 1], dtype=torch.uint8)
+DEPRECATED = "indexing with dtype torch.uint8 is now deprecated"
+
+
+def test_index_put_takes_bytes_as_a_mask():
+    x = torch.zeros(3)
+    with pytest.warns(UserWarning, match=DEPRECATED):
+        assert x.index_put((BYTES,), torch.tensor([2.0, 3.0])).tolist() == [2, 0, 3]
+    with pytest.warns(UserWarning, match=DEPRECATED):
+        assert x.index_put((BYTES,), torch.tensor(2.0), accumulate=True).tolist() == [2, 0, 2]
+    with pytest.warns(UserWarning, match=DEPRECATED):
+        assert x.index_put_((BYTES,), torch.tensor([2.0, 3.0])).tolist() == [2, 0, 3]
+    for kind in (torch.int8, torch.int16):
+        with pytest.raises(IndexError, match="must be long, int, byte or bool"):
+            x.index_put((torch.tensor([1], dtype=kind),), torch.tensor(2.0))
+
+
+@pytest.mark.filterwarnings(f"ignore:{DEPRECATED}")
+def test_one_number_by_a_mask_of_bytes():
+    def assign(x, index, value):
+        x[index] = value
+        return x.tolist()
+
+    only_bools = "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char"
+    for value in (1, 2.5, torch.tensor(2.5), torch.tensor([2.5])):
+        for x, index in [
+            (torch.zeros(3), BYTES),
+            (torch.zeros(2, 3), (slice(None), BYTES)),
+            (torch.zeros(2, 3), (0, BYTES)),
+        ]:
+            with pytest.raises(RuntimeError, match=only_bools):
+                assign(x, index, value)
+    for call in (torch.Tensor.index_put, torch.Tensor.index_put_):
+        with pytest.raises(RuntimeError, match=only_bools):
+            call(torch.zeros(3), (BYTES,), torch.tensor(2.5))
+    assert assign(torch.zeros(3), BYTES, torch.tensor([2.0, 3.0])) == [2, 0, 3]
+    assert assign(torch.zeros(2, 2), (BYTES[:2], BYTES[:2]), 1.0) == [[1, 0], [0, 0]]
+    assert assign(torch.zeros(2), BYTES[0], 1.0) == [1, 1]
+    with pytest.raises(IndexError, match="shape of the mask"):
+        assign(torch.zeros(3), BYTES[:2], 1.0)

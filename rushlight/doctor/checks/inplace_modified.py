@@ -76,7 +76,7 @@ class InplaceModified(Check):
             self,
             made,
             f"a tensor made here links this backward to the graph of the iteration before{on}; the step{at} has changed {what} since",
-            "detach what is carried from one iteration to the next (h = h.detach()), or compute it anew in each",
+            "detach what is carried from one iteration to the next (h = h.detach()), or compute it again in each",
             [(step, "the step in between"), (event.place, "the backward that reaches back")],
             after=1,
         )

@@ -20,7 +20,7 @@ from ..creation.from_data import array_from
 from ..pointwise.checks import lies_within
 from ..shape.slicing import embed, part
 from .duplicate_index import add_at
-from .mask import fill_where
+from .mask import check_bools, fill_where
 
 # ---------------------------------------------------------------------------------------------- reading x[...]
 
@@ -221,15 +221,17 @@ def _index_tensor(i: Tensor) -> Any:
     if a.dtype.kind not in "iub":
         raise _no_index_type(i)
     if a.dtype == np.uint8:
-        warn(
-            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
-        )
-        return wrap(a.astype(bool))
+        return _mask_from_bytes(i)
     if not a.ndim and a.dtype.kind != "b" and not getattr(a, "is_batched", False):
         return i.__index__()
     if a.dtype.kind != "b" and a.dtype.itemsize < 4:
         raise _no_index_type(i)
     return i
+
+
+def _mask_from_bytes(i: Tensor) -> Tensor:
+    warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
+    return i.bool()
 
 
 def _no_index_type(i: Tensor) -> IndexError:
@@ -368,6 +370,7 @@ def _setitem(self, index, value):
             target = self.unsqueeze(0)
             target.copy_(_fit_value(value, target)) if isinstance(value, Tensor) else target.fill_(value)
             return
+        _check_mask_of_bytes(index if isinstance(index, (tuple, list)) else (index,), value, least_ndim=1)
         _put(target, advanced, value, index)
     elif isinstance(value, Tensor):
         target.copy_(_fit_value(value, target))
@@ -453,6 +456,18 @@ def _mask_for_number(t: Tensor, indices: Any, values: Any) -> Tensor | None:
     """`_whole_mask` of the indices that `index_put` takes, where the values are one number in a tensor."""
     is_number = isinstance(values, Tensor) and not values._array.ndim
     return _whole_mask(t, tuple(indices)) if is_number else None
+
+
+def _check_mask_of_bytes(indices: Any, value: Any, least_ndim: int = 0) -> None:
+    """Raise where one number is written by one mask, of bytes: torch fills there, and `masked_fill_` takes bools alone."""
+    if isinstance(value, Tensor) and value._array.size != 1:
+        return
+    masks: list[Any] = [i for i in indices if isinstance(i, (Tensor, np.ndarray, list, tuple, range))]
+    if len(masks) != 1:
+        return
+    a = masks[0]._array if isinstance(masks[0], Tensor) else masks[0]
+    if getattr(a, "dtype", None) == np.uint8 and a.ndim >= least_ndim:
+        check_bools("masked_fill_", a)
 
 
 def _is_single(value: Any) -> bool:
@@ -622,15 +637,23 @@ def index_put_(input, indices, values, accumulate=False):
 def _values(name: str, input: Tensor, indices: Any, places: list, values: Any, accumulate: bool) -> Tensor:
     if not isinstance(values, Tensor):
         raise type_error(f"{name}(): argument 'values' (position 2) must be Tensor, not {type_name(values)}")
+    if not accumulate:
+        _check_mask_of_bytes(indices, values)
     return _source(input, values, places, tuple(places if accumulate else indices))
 
 
 def _put_indices(input: Tensor, indices: Any) -> list:
     out: list[Any] = []
     for i in indices:
-        if i is not None and i._array.dtype.kind not in "iub":
+        if i is None:
+            out.append(None)
+            continue
+        kind = i._array.dtype
+        if kind == np.uint8:
+            i = _mask_from_bytes(i)
+        elif kind.kind not in "ib" or (kind.kind == "i" and kind.itemsize < 4):
             raise _no_index_type(i)
-        if i is not None and i._array.dtype.kind == "b":
+        if i._array.dtype.kind == "b":
             out.extend(_from_mask(i, input._array.shape, len(out)))
         else:
             out.append(i)

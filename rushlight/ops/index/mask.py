@@ -26,7 +26,7 @@ from .scatter import padded
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-def _check_mask(name: str, mask: np.ndarray) -> None:
+def check_bools(name: str, mask: np.ndarray) -> None:
     if mask.dtype != np.bool_:
         kind = dtypes.from_numpy(mask.dtype)
         shown = c_word(kind) if name == "masked_fill_" else type_word(kind)
@@ -40,7 +40,7 @@ def _in_rows(_):
 
 @primitive(name="masked_fill", public=False, node="MaskedFillBackward1", jit_min_elements=MANY, laid_as=_in_rows)
 def _masked_fill(input, mask, value, /):
-    _check_mask("masked_fill_", mask)
+    check_bools("masked_fill_", mask)
     return np.asarray(np.where(mask, value, input), order="C")
 
 
@@ -63,7 +63,7 @@ def _(g, mask):
 )
 def _masked_fill_number(input, mask, /, value):
     if mask.dtype != np.bool_:
-        _check_mask("masked_fill_", mask)
+        check_bools("masked_fill_", mask)
     if mask.shape != input.shape:
         broadcast_shapes(mask.shape, input.shape)  # raises with the mask first, as torch does
     return np.asarray(np.where(mask, value, input), order="C")
@@ -203,7 +203,7 @@ def masked_select(input, mask):
 
 @primitive(name="masked_scatter", public=False)
 def _masked_scatter(input, mask, source, /):
-    _check_mask("masked_scatter_", mask)
+    check_bools("masked_scatter_", mask)
     if source.dtype != input.dtype:
         raise RuntimeError(
             f"masked_scatter_: expected self and source to have same dtypes but got {word(input)} and {word(source)}"
