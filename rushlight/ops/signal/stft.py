@@ -70,7 +70,7 @@ def _centered(x: Any, n_fft: int, pad_mode: str) -> Any:
 
 
 def _windowed(x: Any, n_fft: int, hop: int, size: int) -> Any:
-    """The pieces whose windows of `size` points lie in the signal. Raises RuntimeError, as torch, where their n_fft points do not."""
+    """The pieces whose windows of `size` points fit into the signal. Raises RuntimeError where their n_fft points do not, as torch."""
     pieces = 1 + (x._array.shape[1] - size) // hop
     padded = OPS["pad"](x, ((n_fft - size) // 2,) * 2, "constant")
     rows, step = padded.stride()
