@@ -63,7 +63,8 @@ def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, a
     >>> roi_align(ones(1, 2, 4, 4), [tensor([[0.0, 0.0, 2.0, 2.0]])], 2).shape
     torch.Size([1, 2, 2, 2])
     """
-    return _roi_align(input, as_rois(boxes), spatial_scale, *_pair(output_size), sampling_ratio, aligned)
+    height, width = _pair(output_size)
+    return _roi_align(input, as_rois(boxes), spatial_scale, height, width, sampling_ratio, aligned)
 
 
 @registered(
