@@ -92,6 +92,9 @@ class Tensor:
 
     def __init_subclass__(cls, **kwargs: Any):
         super().__init_subclass__(**kwargs)
+        own = getattr(cls.__torch_function__, "__func__", None)
+        if hasattr(cls, "__torch_dispatch__") and own is Tensor.__dict__["__torch_function__"].__func__:
+            cls.__torch_function__ = staticmethod(_torch_function().disabled_impl)  # as torch's metaclass does
         if not cls.__module__.startswith(own_code.MODULES):
             let_functions_ask(cls)  # a class of Rushlight's own does so with its first instance
 
