@@ -296,7 +296,7 @@ class Tensor:
             raise RuntimeError("requires_grad must be a bool")
         if value and not self.is_leaf:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
-        self.requires_grad_(value)
+        Tensor.requires_grad_(self, value)  # a subclass may write the method by this attribute, as fastai's does
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Say in place whether operations on this leaf are recorded. Returns the tensor."""
