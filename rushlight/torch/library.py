@@ -45,6 +45,8 @@ __all__ = [
 __all__ += exported("library")
 
 _operators: dict[str, Operator] = {}
+_kernels_before: dict[str, dict[str, Callable]] = {}  # of operators that have kernels and no definition yet
+_OF_TORCH = ("aten", "prim", "prims", "quantized")
 _COMPOSITE = "CompositeImplicitAutograd"
 _KEYS = {"": _COMPOSITE, "cpu": "CPU", "default": "CompositeExplicitAutograd", "types": "CompositeExplicitAutograd"}
 
@@ -59,7 +61,7 @@ class Operator:
         self._name, self._schema, self.tags = name, schema, list(tags)
         self._namespace, _, self.__name__ = name.partition("::")
         self.__module__ = f"torch.ops.{self._namespace}"
-        self._kernels: dict[str, Callable] = {}
+        self._kernels: dict[str, Callable] = _kernels_before.pop(name, {})
         self._disabled: set[str] = set()
         self._backward: Callable | None = None
         self._setup_context: Callable | None = None
@@ -204,7 +206,7 @@ class _Namespace:
 
 
 def _namespace(name: str) -> _Namespace | None:
-    return _Namespace(name) if any(known.startswith(f"{name}::") for known in _operators) else None
+    return _Namespace(name) if any(known.startswith(f"{name}::") for known in (*_operators, *_kernels_before)) else None
 
 
 registered_operators.register(_namespace)
@@ -220,6 +222,16 @@ def _operator(op: Any) -> Operator:
     if found is None:
         raise AttributeError(f"'_OpNamespace' {namespace!r} object has no attribute {name!r}")
     return found
+
+
+def _kernels(op: Any) -> dict[str, Callable]:
+    """The kernels of an operator, by dispatch key. As in torch a program may give them before it defines the operator;
+    not for torch's own operators, whose kernels cannot be replaced."""
+    if isinstance(op, str):
+        namespace, name = _names(op)
+        if registered(namespace, name) is None and namespace not in _OF_TORCH:
+            return _kernels_before.setdefault(f"{namespace}::{name}", {})
+    return _operator(op)._kernels
 
 
 def _names(qualname: str) -> tuple[str, str]:
@@ -346,11 +358,11 @@ def register_kernel(
 ) -> Callable:
     """The function that computes an operator on devices of these types; None is all. Also a decorator."""
     types = [device_types] if device_types is None or isinstance(device_types, str) else device_types
-    operator = _operator(op)
+    kernels = _kernels(op)
 
     def register(function: Callable) -> Callable:
         for kind in types:
-            operator._kernels[_key(kind)] = function
+            kernels[_key(kind)] = function
         return function
 
     return register if func is None else register(func)
@@ -446,6 +458,7 @@ class Library:
             raise RuntimeError(f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}")
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._defined: list[str] = []
+        self._given: list[tuple[dict[str, Callable], str, Callable]] = []
 
     def __repr__(self) -> str:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
@@ -476,13 +489,19 @@ class Library:
             raise NotImplementedError("torch.library.Library.impl: with_keyset=True is not implemented")
         name = op_name if isinstance(op_name, str) else op_name.name()
         name = name.partition("::")[2] or name
-        operator = _operator(f"{self.ns}::{name}")
-        operator._kernels[_key(dispatch_key or self.dispatch_key)] = fn
+        key = _key(dispatch_key or self.dispatch_key)
+        kernels = _kernels(f"{self.ns}::{name}")
+        kernels[key] = fn
+        self._given.append((kernels, key, fn))
 
     fallback = stand_in("library.Library.fallback")
 
     def _destroy(self) -> None:
-        """Take back what was defined here."""
+        """Take back what was defined here, and the kernels."""
+        for kernels, key, function in self._given:
+            if kernels.get(key) is function:
+                del kernels[key]
+        self._given.clear()
         for name in self._defined:
             _operators.pop(name, None)
         self._defined.clear()
@@ -509,7 +528,7 @@ def impl(qualname: Any, types: str | Sequence[str], func: Callable | None = None
 
     def register(function: Callable) -> None:
         for kind in kinds:
-            _operator(qualname)._kernels[_key(kind)] = function
+            _kernels(qualname)[_key(kind)] = function
 
     return register if func is None else register(func)
 

@@ -59,6 +59,25 @@ lib.define("times(Tensor x, int n=2) -> Tensor")
 lib.impl("times", lambda x, n=2: x * n, "CompositeImplicitAutograd")
 print(torch.ops.lb.times(x), torch.ops.lb.times.default(x, 5))
 print(torch.ops.aten.add.Tensor(y, 1), torch.ops.aten.add.Tensor is torch.ops.aten.add.Tensor)
+
+# kernels that come before their operators
+torch.library.impl("late::shifted", ["CPU", "CUDA"], lambda x, bits: x + bits)
+print(hasattr(torch.ops.late, "shifted"))
+torch.library.define("late::shifted", "(Tensor x, int bits) -> Tensor")
+torch.library.impl("late::shifted", "default", lambda x, bits: x - bits)
+print(torch.ops.late.shifted(y, 3))
+late = torch.library.Library("later", "DEF")
+late.impl("doubled", lambda x: x * 2, "CPU")
+late.define("doubled(Tensor x) -> Tensor")
+torch.library.register_kernel("later::named", "cpu", lambda x: x + 1)
+late.define("named(Tensor x) -> Tensor")
+print(torch.ops.later.doubled(y + 1), torch.ops.later.named(y))
+taken = torch.library.Library("taken", "DEF")
+taken.impl("back", lambda x: x, "CPU")
+taken._destroy()
+again = torch.library.Library("taken", "DEF")
+again.define("back(Tensor x) -> Tensor")
+says(lambda: torch.ops.taken.back(y))
 """
 PRINTED = """\
 <CustomOpDef(my::scaled)> my.scaled my::scaled (Tensor x, float k=2.0, *, SymInt n=3) -> Tensor
@@ -80,6 +99,10 @@ tensor([5., 5.])
 (Tensor(a0!) x) -> () None tensor([0., 0.])
 tensor([2., 2.], grad_fn=<MulBackward0>) tensor([5., 5.], grad_fn=<MulBackward0>)
 tensor([1., 1.]) True
+False
+tensor([3., 3.])
+tensor([2., 2.]) tensor([1., 1.])
+NotImplementedError Could not run 'taken::back' with arguments from the 'CPU' backend.
 """  # what torch 2.13 prints, but for what follows in a message
 
 

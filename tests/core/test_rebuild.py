@@ -110,3 +110,18 @@ def test_out_of_band_buffers_are_not_copied():
     assert np.shares_memory(pickle.loads(data, buffers=buffers)._array, t._array)
     frozen = pickle.loads(data, buffers=[bytes(buffers[0].raw())])
     assert frozen._array.flags.writeable
+
+
+class Assigning(Tensor):
+    """As fastai's TensorBase: the method is written by the attribute."""
+
+    def requires_grad_(self, requires_grad=True):
+        self.requires_grad = requires_grad
+        return self
+
+
+def test_a_subclass_may_write_requires_grad_by_the_attribute():
+    t = wrap(np.zeros(2)).as_subclass(Assigning)
+    assert t.requires_grad_().requires_grad and not t.requires_grad_(False).requires_grad
+    again = pickle.loads(pickle.dumps(t.requires_grad_()))
+    assert type(again) is Assigning and again.requires_grad

@@ -343,3 +343,50 @@ def test_overloads_tell_their_schema():
     assert str(schema) == "aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)"
     assert operator("view").default.is_view and not operator("relu").default.is_view
     assert operator("_rushlight_native_batch_norm").default._schema.name == "aten::_rushlight_native_batch_norm"
+
+
+class Opened(torch.Tensor):
+    """A wrapper whose operators give plain tensors."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return func(*tree_map(lambda a: a.inner if isinstance(a, Opened) else a, args), **(kwargs or {}))
+
+
+class Watched(Opened):
+    called = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.called.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        torch.relu,
+        lambda t: t + t,
+        lambda t: t < 0,
+        lambda t: torch.cat([t, t]),
+        lambda t: t.split(1)[0],
+        lambda t: t.max(0).values,
+        lambda t: t.sum(),
+        lambda t: t @ t,
+        lambda t: torch.ones(2, 2) - t,
+        torch.nn.functional.gelu,
+    ],
+)
+def test_what_a_class_returns_keeps_its_type(function):
+    plain = torch.arange(4.0).reshape(2, 2) - 1
+    for kind in (Opened, Watched):  # as torch: a class with `__torch_dispatch__` does not convert results
+        result = function(kind(plain))
+        assert type(result) is torch.Tensor and torch.equal(result, function(plain))
+    assert Opened.__torch_function__ is torch._C._disabled_torch_function_impl and Watched.called

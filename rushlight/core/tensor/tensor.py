@@ -92,6 +92,9 @@ class Tensor:
 
     def __init_subclass__(cls, **kwargs: Any):
         super().__init_subclass__(**kwargs)
+        own = getattr(cls.__torch_function__, "__func__", None)
+        if hasattr(cls, "__torch_dispatch__") and own is Tensor.__dict__["__torch_function__"].__func__:
+            cls.__torch_function__ = staticmethod(_torch_function().disabled_impl)  # as torch's metaclass does
         if not cls.__module__.startswith(own_code.MODULES):
             let_functions_ask(cls)  # a class of Rushlight's own does so with its first instance
 
@@ -293,7 +296,7 @@ class Tensor:
             raise RuntimeError("requires_grad must be a bool")
         if value and not self.is_leaf:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
-        self.requires_grad_(value)
+        Tensor.requires_grad_(self, value)  # a subclass may write the method by this attribute, as fastai's does
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Say in place whether operations on this leaf are recorded. Returns the tensor."""
