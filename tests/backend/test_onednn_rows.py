@@ -526,7 +526,7 @@ library._candidates = lambda: iter(["libdnnl.so.nowhere"])
 """
 SYSTEMS = {  # what runs first, environment, number of messages
     "turned off": ("", {"RUSHLIGHT_ONEDNN": "0"}, 0),
-    "no wheel": (NO_WHEEL, {}, 0),
+    "no wheel": (NO_WHEEL, {}, int(library._is_required())),
     "no libgomp": (REFUSE.format(words="libgomp.so.1: cannot open shared object file"), {}, 1),
 }
 

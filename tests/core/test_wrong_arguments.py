@@ -40,7 +40,10 @@ CALLS = {
     "one_hot(): argument 'num_classes' (position 2) must be int, not float": (
         lambda: torch.nn.functional.one_hot(torch.tensor([0, 2]), 1.5)
     ),
-    "dropout() received an invalid combination of arguments - got (list)": lambda: torch.nn.functional.dropout([1.0]),
+    "dropout(): argument 'input' (position 1) must be Tensor, not list": lambda: torch.nn.functional.dropout([1.0]),
+    "alpha_dropout(): argument 'input' (position 1) must be Tensor, not list": (
+        lambda: torch.nn.functional.alpha_dropout([1.0])
+    ),
 }
 
 

@@ -621,8 +621,14 @@ def _check_floats(input: Tensor) -> None:
         )
 
 
+def _check_input(name: str, input: Any) -> None:
+    if not isinstance(input, Tensor):  # functions of nn.functional go on to those of torch, whose error it is
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
+
+
 def _dropped(name: str, input: Tensor, p: float, training: bool, inplace: bool, mask: Any) -> Tensor:
     _check_p(p)
+    _check_input(name, input)
     if training is not True and training is not False:
         raise flag_type(name, "train", training, 3)
     if not training or p == 0.0 or not input._array.size:
@@ -673,8 +679,10 @@ def feature_dropout(input, p=0.5, training=True, inplace=False):
 
 
 def _alpha(input: Tensor, p: float, training: bool, inplace: bool, feature: bool) -> Tensor:
+    name = "feature_alpha_dropout" if feature else "alpha_dropout"
     _check_p(p)
-    check_flag("feature_alpha_dropout" if feature else "alpha_dropout", "train", training, 3)
+    _check_input(name, input)
+    check_flag(name, "train", training, 3)
     if not training or p == 0.0 or not input._array.size:
         return input
     if (observer := training_observer.value) is not None:

@@ -292,6 +292,8 @@ def _as_strided_backward(g: Tensor, part: tuple, whole: tuple) -> Tensor:
 
     part, whole: (shape, strides, offset) of the result and of the input.
     """
+    first = min(part[2], whole[2])  # the memory before it takes no part: of a tensor without data, that is any number
+    part, whole = (*part[:2], part[2] - first), (*whole[:2], whole[2] - first)
     where = _flat_positions(*part[:2]) + part[2]
     mine = _flat_positions(*whole[:2]) + whole[2]
     n = int(max(where.max(initial=-1), mine.max(initial=-1))) + 1
