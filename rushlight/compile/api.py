@@ -11,7 +11,7 @@ from ..backend.onednn.primitives import forget_unused
 from ..core.dispatch.extension_points import namespace
 from ..core.dispatch.mode import emit_event, thread
 from .backends import OWN, list_backends
-from .capture.recorder import Listener
+from .capture.listener import Listener
 from .errors import InvalidBackend
 from .explanation import explain
 from .jit.region import region

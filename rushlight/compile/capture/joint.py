@@ -20,9 +20,10 @@ from ...core.tensor.storage import describe, moves, storage_of, tick, user_line
 from ...core.tensor.tensor import Tensor, wrap
 from ..ir.graph import Graph, Value
 from ..ir.prune import prune
+from .listener import Listener
 from .listening import listen
 from .outputs import Outcome
-from .recorder import Listener, Recorder
+from .recorder import Recorder
 from .side_effects import side_effect
 from .sources import CaptureError, Fresh, Incoming, Kept
 from .splice import copied

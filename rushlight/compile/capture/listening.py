@@ -9,8 +9,8 @@ from typing import Any
 from ...core.dispatch.extension_points import watch_modules
 from ...core.dispatch.mode import thread
 from ..guards.python_trace import Trace
+from .listener import Listener
 from .printing import Output
-from .recorder import Listener
 
 
 def listen(listener: Any, function: Callable, args: tuple, kwargs: dict) -> Any:

@@ -24,10 +24,11 @@ from ..capture import scalars_read
 from ..capture.compare import Comparison
 from ..capture.exchanges import check_halves
 from ..capture.joint import Backward
+from ..capture.listener import Listener
 from ..capture.listening import listen
 from ..capture.memory import PATIENCE_S, recording
 from ..capture.outputs import Outcome
-from ..capture.recorder import Listener, Recorder
+from ..capture.recorder import Recorder
 from ..capture.results import flatten_result
 from ..capture.sources import CaptureError, GraphBreakError
 from ..capture.structure import Slot, classes, containers, flatten, rebuild

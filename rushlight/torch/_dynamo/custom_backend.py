@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
 
-from ...compile.capture.recorder import Listener
+from ...compile.capture.listener import Listener
 from ...compile.errors import BackendCompilerFailed
 from ...compile.jit.step import CompiledStep, settings
 from ...core.dispatch import torch_function
