@@ -26,7 +26,7 @@ from .pointwise import arithmetic, bitwise, choice, complex_parts, elementary, l
 from .creation import filled, from_data, ranges
 from .shape import concatenate, copying, diagonal, rearrange, replaced_parts, resize, sequences, slicing, view
 from .reduce import cumulative, extremum, histogram, norms, ordering, reduction, variance
-from .random import gamma, sample
+from .random import dropout, gamma, sample
 from .index import index, index_slices, mask, scatter, scatter_reduce, shared_places, take
 from .linalg import linalg, low_rank, lu
 from .recurrent import recurrent

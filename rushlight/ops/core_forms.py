@@ -15,7 +15,7 @@ from ..core.dispatch.wrong_arguments import explained
 from ..core.tensor.tensor import Tensor
 from .nn import activation, rectifiers
 from .nn.embedding import bags_with_places
-from .random import sample
+from .random import dropout as dropouts
 from .spatial.adaptive_pool import adaptive_max_pool1d as _adaptive_max_pool1d
 
 __all__ = [
@@ -196,10 +196,10 @@ def _dropping(name: str, what: str, shape: str, drop: Any) -> Any:
 
 _SCALED = "Zero each {} with probability `p` and scale the others by 1 / (1 - p)."
 _ALPHA = "Dropout{} that keeps mean and variance of self-normalising activations (SELU)."
-dropout = _dropping("dropout", _SCALED.format("element"), "(*)", sample.dropout)
-feature_dropout = _dropping("feature_dropout", _SCALED.format("channel"), "(N, C, *)", sample.feature_dropout)
-alpha_dropout = _dropping("alpha_dropout", _ALPHA.format(""), "(*)", sample.alpha_dropout)
+dropout = _dropping("dropout", _SCALED.format("element"), "(*)", dropouts.dropout)
+feature_dropout = _dropping("feature_dropout", _SCALED.format("channel"), "(N, C, *)", dropouts.feature_dropout)
+alpha_dropout = _dropping("alpha_dropout", _ALPHA.format(""), "(*)", dropouts.alpha_dropout)
 feature_alpha_dropout = _dropping(
-    "feature_alpha_dropout", _ALPHA.format(" of whole channels"), "(N, C, *)", sample.feature_alpha_dropout
+    "feature_alpha_dropout", _ALPHA.format(" of whole channels"), "(N, C, *)", dropouts.feature_alpha_dropout
 )
 torch_function.publish({name: globals()[name] for name in __all__})

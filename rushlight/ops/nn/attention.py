@@ -19,7 +19,7 @@ from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.casting import dense_like
 from ...core.tensor.dtype import bool_, c_word
 from ...core.tensor.tensor import Tensor, constant, type_word
-from ..random.sample import dropout
+from ..random.dropout import dropout
 from . import attention_blocks
 
 # ---------------------------------------------------------------------------------------------- in the tensor language

@@ -12,7 +12,7 @@ from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import F32
 from ..product.matmul import linear
-from ..random.sample import dropout as drop
+from ..random.dropout import dropout as drop
 from ..shape.concatenate import cat, stack
 from . import layers as layers
 
