@@ -1,14 +1,13 @@
 """Sums around a ring, of processes that take each other for those of other hosts: numbers, bits, rounding, deaths, other calls."""
 
-import os
 import pickle
-import signal
 import sys
 
 import numpy as np
 import pytest
 import shared_memory
-from several import gather_by_files, started
+from failing_calls import WAYS, check_that_all_raise, tell_errors
+from several import started
 
 import rushlight as torch
 import rushlight.distributed as dist
@@ -137,50 +136,9 @@ def test_factors_and_strides(results):
 def act(rank, size, folder, way):
     enter(rank, size, folder)
     dist.all_reduce(torch.ones(50_000))
-    dist.group.WORLD._made = 105  # the first calls are compared, and each thousandth
-    gather_by_files(rank, size, folder)
-    said = []
-    for _ in range(2):
-        try:
-            WAYS[way](rank)
-            said.append("nothing")
-        except dist.DistBackendError as error:
-            said.append(str(error))
-    with open(f"{folder}/{rank}", "w") as file:
-        file.write(" | ".join(said))
-    dist.destroy_process_group()
-
-
-def killed(rank):
-    if rank == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    dist.all_reduce(torch.ones(500_000))
-
-
-def other_shape(rank):
-    dist.all_reduce(torch.ones(500_000 if rank else 400_000))
-
-
-def other_call(rank):
-    x = torch.ones(500_000)
-    dist.all_reduce(x) if rank else dist.broadcast(x, 0)
-    dist.all_reduce(x)
-
-
-WAYS = {f.__name__: f for f in (killed, other_shape, other_call)}
+    tell_errors(rank, size, folder, way)
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_others_raise(way, tmp_path):
-    before = shared_memory.names()
-    processes = started(act, (2, str(tmp_path), way), 2).processes
-    for process in processes:
-        process.join(60)
-    died = way == "killed"
-    assert [process.exitcode for process in processes] == [0, -signal.SIGKILL if died else 0]
-    told = [(tmp_path / str(rank)).read_text() for rank in range(1 if died else 2)]
-    expected = "Connection closed by peer: process 1" if died else "the processes make different collective calls"
-    for text in told:
-        first, second = text.split(" | ", 1)
-        assert expected in first and second != "nothing"
-    assert not shared_memory.left_since(before)
+    check_that_all_raise(act, way, tmp_path)

@@ -1,13 +1,12 @@
 """Sums in memory that the processes of a host share: the numbers of MPI's, labels of calls, deaths, and nothing left behind."""
 
-import os
-import signal
 import sys
 
 import numpy as np
 import pytest
 import shared_memory
-from several import gather_by_files, results_of, started
+from failing_calls import WAYS, check_that_all_raise, tell_errors
+from several import results_of
 
 import rushlight as torch
 import rushlight.distributed as dist
@@ -132,60 +131,10 @@ def act(rank, size, folder, way):
     allow()
     dist.init_process_group("mpi", f"file://{folder}/meet", world_size=size, rank=rank)
     dist.all_reduce(torch.ones(5_000))
-    wire = dist.group.WORLD.wire
-    assert wire._sums is not None
-    dist.group.WORLD._made = 105  # the first calls are compared, and each thousandth
-    gather_by_files(rank, size, folder)
-    said = []
-    for _ in range(2):
-        try:
-            WAYS[way](rank)
-            said.append("nothing")
-        except dist.DistBackendError as error:
-            said.append(str(error))
-    with open(f"{folder}/{rank}", "w") as file:
-        file.write(" | ".join(said))
-    dist.destroy_process_group()
-
-
-def killed(rank):
-    if rank == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    dist.all_reduce(torch.ones(500_000))
-
-
-def other_shape(rank):
-    dist.all_reduce(torch.ones(500_000 if rank else 400_000))
-
-
-def other_type(rank):
-    dist.all_reduce(torch.ones(500_000, dtype=torch.float32 if rank else torch.int32))
-
-
-def other_operation(rank):
-    dist.all_reduce(torch.ones(500_000), dist.ReduceOp.SUM if rank else dist.ReduceOp.AVG)
-
-
-def other_call(rank):
-    x = torch.ones(500_000)
-    dist.all_reduce(x) if rank else dist.broadcast(x, 0)
-    dist.all_reduce(x)
-
-
-WAYS = {f.__name__: f for f in (killed, other_shape, other_type, other_operation, other_call)}
+    assert dist.group.WORLD.wire._sums is not None
+    tell_errors(rank, size, folder, way)
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_others_raise(way, tmp_path):
-    before = shared_memory.names()
-    processes = started(act, (2, str(tmp_path), way), 2).processes
-    for process in processes:
-        process.join(60)
-    died = way == "killed"
-    assert [process.exitcode for process in processes] == [0, -signal.SIGKILL if died else 0]
-    told = [(tmp_path / str(rank)).read_text() for rank in range(1 if died else 2)]
-    expected = "Connection closed by peer: process 1" if died else "the processes make different collective calls"
-    for text in told:
-        first, second = text.split(" | ", 1)
-        assert expected in first and second != "nothing"
-    assert not shared_memory.left_since(before)
+    check_that_all_raise(act, way, tmp_path)

@@ -109,9 +109,8 @@ class Monitored:
 
     def __init__(self, hearer: Hears, number: int):
         self.hearer, self.number, self.thread = hearer, number, get_ident()
-        self.wanted: dict[
-            int, tuple[CodeType, set[int]]
-        ] = {}  # by identity: of a text that was run twice, code is equal
+        # by the identity of code, since that of a text that was run twice is equal
+        self.wanted: dict[int, tuple[CodeType, set[int]]] = {}
 
     @staticmethod
     def begin(hearer: Hears) -> Monitored | None:

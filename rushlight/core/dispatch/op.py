@@ -133,10 +133,9 @@ class Op:
         shown: tuple[str, ...] = ("input", "other"),
     ):
         RECORDS.append(self)
-        self.name = name
+        self.name, self.of_complex = name, of_complex
         self.host_indices = host_indices
         self.number_first, self.numbers, self.shown = number_first, numbers, shown
-        self.of_complex = of_complex
         if kind != "general" and jit_min_elements is None:
             jit_min_elements, jit_warmup = MEMORY_BOUND.values()
         self.jit_min_elements, self.jit_warmup, self.laid_as = jit_min_elements, jit_warmup, laid_as

@@ -3,6 +3,9 @@
 torch records one graph of the whole call, in which each attribute and each operator's result has a number, and then cuts
 it into methods: calls and what they need are numbered last. That graph begins with the module, its arguments, two values
 of the recording itself, and for each module inside three values and its tensors.
+
+So for modules of one argument that call each module inside once. Where there are more arguments or calls, some numbers differ
+from torch's; they are only shown.
 """
 
 from __future__ import annotations
