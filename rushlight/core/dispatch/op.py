@@ -153,10 +153,8 @@ class Op:
             self.doc = docs.of_row(name, kind, promote, out, doc, shown)
         self.promote, self.view, self.rest = promote, view, rest
         self.outputs, self.extras, self.returns = outputs, extras, returns
-        self.differentiable = differentiable
-        self.inplace, self.out = inplace, out
-        self.samples = samples
-        self.draws, self.unrounded = draws, unrounded
+        self.differentiable, self.inplace, self.out = differentiable, inplace, out
+        self.samples, self.draws, self.unrounded = samples, draws, unrounded
         self.signature = entry.Signature(kernel) if self.kind == "general" else entry.POINTWISE[self.kind]
         self.lacks = lacking(name)
         self.places: Callable | None = None  # where it writes in place, for a tensor whose elements share memory
