@@ -380,7 +380,7 @@ training_observer: Slot[TrainingObserver] = Slot()
 """Read at each of these events, none of which is a call of an operator.
 Read by `autograd/backward.py`, `autograd/function.py`, `core/tensor/tensor.py` (`.grad` is set, or read where there is none),
 `nn/parameter.py` (gradients are cleared), `nn/utils/clip_grad.py`, `nn/modules/module.py` (modes), `nn/modules/batchnorm.py`,
-`nn/modules/rnn.py`, `ops/random/sample.py`, `core/dispatch/mode.py`, `optim/optimizer.py`, `optim/lr_scheduler/base.py`, `amp/grad_scaler.py`, `utils/data/dataloader.py`,
+`nn/modules/rnn.py`, `ops/random/dropout.py`, `core/dispatch/mode.py`, `optim/optimizer.py`, `optim/lr_scheduler/base.py`, `amp/grad_scaler.py`, `utils/data/dataloader.py`,
 `utils/data/iterator.py` and `compile/jit/step.py`; by `doctor/doctor.py`, `doctor/observer.py`, `doctor/session.py` and `doctor/hints.py`, since there is one at a time, and by `utils/display/copies.py`.
 Filled by `doctor/doctor.py`, `doctor/observer.py`, `doctor/session.py` and `doctor/hints.py`, and set aside by `utils/display/copies.py`, while a program is watched. Costs: 2 to 5 ns for each event.
 """
