@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ def test_layer(kind, options, dtype):
     check(layer, data(*shape, dtype=dtype), start(layer, BATCH, dtype))
 
 
-@pytest.mark.parametrize("steps, batch, hidden", [(1, 1, 5), (2, 4, 1), (9, 2, 40)])
+@pytest.mark.parametrize("steps, batch, hidden", [(1, 1, 5), (2, 4, 1), (9, 2, 40), (13, 5, 33), (3, 21, 70)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_sizes(kind, steps, batch, hidden):
     """Without an initial state, and with no gradient of the final one; a projection needs a wider layer."""
@@ -111,11 +112,27 @@ def test_sizes(kind, steps, batch, hidden):
     check(layer, data(steps, batch, INPUT), None, final=False)
 
 
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("steps, batch", [(2, 3), (15, 4)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_packed_sequences(kind):
+def test_evaluation(kind, steps, batch, options):
+    """Without what a backward pass would read, and of outputs that only the state is used of."""
+    layer = built(kind, OPTIONS[options]).eval()
+    shape = (batch, steps, INPUT) if layer.batch_first else (steps, batch, INPUT)
+    for chosen in (lambda out: out, lambda out: flat(out[1])):
+        run = torch.compile(lambda x, chosen=chosen: chosen(layer(x)), fullgraph=True)
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = [run(data(*shape)) for _ in range(CALLS)][-1]
+            wrong = differences(snapshot(chosen(layer(data(*shape)))), snapshot(found))
+            assert not wrong, "; ".join(wrong[:4])
+
+
+@pytest.mark.parametrize("lengths", [[6, 4, 4, 1], [17, 17, 9, 4, 1]], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_packed_sequences(kind, lengths):
     layer = built(kind, OPTIONS["both directions"])
-    lengths = [6, 4, 4, 1]
-    packed = pack_padded_sequence(data(STEPS, len(lengths), INPUT).detach(), torch.tensor(lengths))
+    packed = pack_padded_sequence(data(lengths[0], len(lengths), INPUT).detach(), torch.tensor(lengths))
     packed.data.requires_grad_()
     check(layer, packed, start(layer, len(lengths)))
 

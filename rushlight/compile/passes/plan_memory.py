@@ -185,11 +185,16 @@ class _Planner:
         outside = {*self.graph.inputs, *self.graph.constants}
         final = self._final()
         for node in self.graph.nodes:
-            for new, old in continued(node).items():
+            pairs = continued(node)
+            heirs: dict[Value, Value] = {}  # of the values that continue the same one only one can have its memory
+            for new, old in pairs.items():
+                if old not in heirs or self._root(new) is self._root(old):
+                    heirs[old] = new
+            for new, old in pairs.items():
                 target = self._root(new)
                 if self._root(old) is target:
                     continue  # checked when both went to their home
-                one_is_free = target is new or self._root(old) is old
+                one_is_free = heirs[old] is new and (target is new or self._root(old) is old)
                 if one_is_free and old not in outside and old not in final and self._can_overwrite(new, old):
                     self._unite(old, new)
                     continue

@@ -21,8 +21,8 @@ from ..ir.graph import Call, Loop, Ref, Store, Value
 from ..ir.lazy import Builder, Lazy, Untraceable
 from .product import product, rows
 
-_MOST_STEPS = 1024
 _TYPES = ("float32", "float64")
+_PROJECTION = 7  # the operand, of forward and backward
 Span = tuple[int, int]
 
 
@@ -85,14 +85,13 @@ def spans_of(input: Lazy, batch: int, batch_sizes: Any, reverse: bool, *arrays: 
         raise Untraceable("a recurrent layer of empty tensors or mixed dtypes")
     if input.dtype.name not in _TYPES:
         raise Untraceable(f"a recurrent layer of {input.dtype}")
-    spans = step_spans(rows(input).shape[0], batch, batch_sizes, reverse)
-    if len(spans) > _MOST_STEPS:
-        raise Untraceable(f"a recurrent layer of {len(spans)} steps")
-    return spans
+    return step_spans(rows(input).shape[0], batch, batch_sizes, reverse)
 
 
 def steps_in(call: Call) -> int:
-    """How many steps a recurrent layer's call takes: its rule writes each out."""
+    """How many steps an LSTM's call takes, if it projects: then the rule writes each out."""
+    if len(call.operands) <= _PROJECTION or call.operands[_PROJECTION] is None:
+        return 0
     sizes = next((m for m in call.metadata if isinstance(m, tuple | list) and m and type(m[0]) is int), None)
     first = call.operands[0]
     return len(sizes) if sizes is not None else first.shape[0] if isinstance(first, Ref) else 0

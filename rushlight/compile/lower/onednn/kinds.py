@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ...ir.graph import Extern, Node
+from ..recurrent import bind as recurrent
 from ..winograd import bind as winograd
 from . import attention, convolution, few_channels, im2col, kernels, matmul, pooling, running, scatter
 from .binder import Binder, Probe, Rooms, second_operands
@@ -135,5 +136,6 @@ KINDS: dict[str, tuple[Callable[[Extern, Probe], bool], Callable[[Extern], Choic
     "recurrence": (running.bind, _indifferent),
     "running_maximum": (running.bind, _indifferent),
     "running_minimum": (running.bind, _indifferent),
+    **dict.fromkeys(recurrent.CELLS, (recurrent.bind, _indifferent)),
     "max_pool_backward": (pooling.bind_max_backward, _alike),
 }
