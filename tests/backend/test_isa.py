@@ -106,8 +106,8 @@ def build(assembly, optimise=True, made=engine.build):
     code = made(assembly, optimise)
     module = binding.parse_assembly(assembly, binding.create_context())
     if optimise:
-        engine._optimise(module, engine._machine())
-    texts.append(engine._machine().emit_assembly(module))
+        engine._optimise(module, engine._jit().machine)
+    texts.append(engine._jit().machine.emit_assembly(module))
     return code
 engine.build = build
 import rushlight.compile.lower.update as update

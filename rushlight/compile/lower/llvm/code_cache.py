@@ -2,6 +2,7 @@
 
 A file is `name.o`, its name the SHA-256 of the assembly, of how it is optimised, of llvmlite's and LLVM's versions, and of
 the processor and its features. It begins with the SHA-256 of the rest: a damaged file counts as none and is made again.
+`name.host` has what LLVM says of a processor (`host.py`).
 Files are written aside and renamed, so that processes can share the folder; beyond `MOST_BYTES`, those read least
 recently go.
 
@@ -24,7 +25,7 @@ from zlib import crc32
 from ....core.atomic import replacing
 from ...log import show
 
-__all__ = ["MOST_BYTES", "Module", "folder", "key_of", "load", "store"]
+__all__ = ["MOST_BYTES", "Module", "folder", "key_of", "load", "read", "store", "write"]
 
 MOST_BYTES = 256 << 20
 _SWEPT_BY = 256  # one stored file in so many has the size of all looked at, whichever process stores it
@@ -62,10 +63,25 @@ def key_of(*parts: str) -> str:
 
 def load(key: str) -> Module | None:
     """The module of this key; None where there is none, or where it is damaged or belongs to another user."""
+    rest = read(f"{key}.o")
+    if rest is None:
+        return None
+    head, _, image = rest.partition(b"\n")
+    names, declared = json.loads(head)
+    return Module(names, declared, image)
+
+
+def store(key: str, module: Module) -> None:
+    """Keep a module. What the disk does not allow is left out: the code runs without it."""
+    write(f"{key}.o", json.dumps([module.names, module.declared]).encode() + b"\n" + module.image)
+
+
+def read(name: str) -> bytes | None:
+    """What `write` has kept under a name; None where there is nothing, or where it is damaged or belongs to another user."""
     where = folder()
     if where is None or not _is_own(where):
         return None
-    path = where / f"{key}.o"
+    path = where / name
     try:
         content = path.read_bytes()
     except OSError:
@@ -74,26 +90,23 @@ def load(key: str) -> Module | None:
     if digest != sha256(rest).hexdigest().encode():
         show("jit", lambda: f"cache: {path} is damaged and is made again")
         return None
-    head, _, image = rest.partition(b"\n")
-    names, declared = json.loads(head)
     with contextlib.suppress(OSError):
         os.utime(path)  # for `_sweep`
-    return Module(names, declared, image)
+    return rest
 
 
-def store(key: str, module: Module) -> None:
-    """Keep a module. What the disk does not allow is left out: the code runs without it."""
+def write(name: str, rest: bytes) -> None:
+    """Keep some bytes under a name, as far as the disk allows it."""
     where = folder()
     if where is None:
         return
-    rest = json.dumps([module.names, module.declared]).encode() + b"\n" + module.image
     try:
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_own(where):
             return
-        with replacing(where / f"{key}.o", mode=0o600) as file:
+        with replacing(where / name, mode=0o600) as file:
             file.write(sha256(rest).hexdigest().encode() + b"\n" + rest)
-        if crc32(key.encode()) % _SWEPT_BY == 0:  # thousands of files take a tenth of a second
+        if crc32(name.partition(".")[0].encode()) % _SWEPT_BY == 0:  # thousands of files take a tenth of a second
             _sweep(where)
     except OSError as error:
         show("jit", lambda error=error: f"cache: nothing is kept in {where}: {error}")
@@ -115,7 +128,7 @@ def _sweep(where: Path) -> None:
     files = []
     for entry in os.scandir(where):
         with contextlib.suppress(OSError):
-            if entry.name.endswith((".o", ".tmp", ".part")):  # .part: what older versions left
+            if entry.name.endswith((".o", ".host", ".tmp", ".part")):  # .part: what older versions left
                 found = entry.stat()
                 files.append((found.st_mtime, found.st_size, entry.path))
     total = sum(size for _, size, _ in files)

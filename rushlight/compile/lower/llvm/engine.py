@@ -1,6 +1,7 @@
 """LLVM on this machine: from assembly to addresses.
 
-llvmlite is loaded by the first call, not by importing this.
+llvmlite is loaded where something is compiled; what the cache on disk has is linked without it (`object_file.py`), but for
+other systems than Linux on x86-64.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ....backend import isa
-from ....core.foreign import ctypes
-from ....core.locks import held_by_forks, made_once, making
+from ....core.foreign import ctypes, loaded_functions
+from ....core.locks import made_once, making
 from ...ir.scalar_ops import SCALAR_OPS
-from . import code_cache
+from . import code_cache, object_file
+from .host import Host, host, set_up
 
 __all__ = [
     "Code",
@@ -39,11 +41,8 @@ _OLDEST_LLVM = 19  # whose assembly has `splat` constants; llvmlite 0.45 has 20
 @made_once
 def available() -> bool:
     """Whether llvmlite is installed, with LLVM 19 or later, on a processor for which this makes code."""
-    try:
-        from llvmlite import binding
-    except (ImportError, OSError):
-        return False  # without ctypes, neither
-    return _libm() is not None and binding.llvm_version_info[0] >= _OLDEST_LLVM and _machine() is not None
+    known = host() if _libm() is not None else None
+    return known is not None and known.llvm[0] >= _OLDEST_LLVM
 
 
 NEEDED = "native code needs llvmlite, under Linux on x86-64 or 64-bit ARM, or under macOS (`rushlight env` says what there is)"
@@ -62,9 +61,8 @@ def _libm() -> Any:
 @made_once
 def features() -> frozenset[str]:
     """What generated code may use of this processor, in LLVM's words: all of it, or what RUSHLIGHT_ISA leaves."""
-    from llvmlite import binding
-
-    return isa.permitted(name for name, on in binding.get_host_cpu_features().items() if on)
+    known = host()
+    return isa.permitted(name for name, on in known.features.items() if on) if known else frozenset()
 
 
 def fuses() -> bool:
@@ -155,7 +153,8 @@ class _Jit:
     def __init__(self):
         from llvmlite import binding
 
-        self.machine = _machine()
+        set_up()
+        self.machine = _new_machine()
         self.linker = binding.create_lljit_compiler(_new_machine())
         self.modules = 0
         self.math = self._link_math(binding)
@@ -198,19 +197,34 @@ def build(assembly: str, optimise: bool = True) -> Code:
 
     It comes from the cache on disk, where it was made before: the text has no addresses of this process.
     """
-    from llvmlite import binding
-
     with making:
         key = code_cache.key_of(assembly, str(optimise), *_makers())
         module = code_cache.load(key)
+        if module is not None:
+            linked = object_file.link(module.image, module.names, _address_of)
+            if linked is not None:
+                return Code(linked, module.names)
+        from llvmlite import binding
+
         if module is None:
             module = _compiled(binding, assembly, optimise)
             code_cache.store(key, module)
         return Code(_jit().link(binding, module.image, module.names, module.declared), module.names)
 
 
+def _address_of(symbol: str) -> int | None:
+    """Where code that names a symbol finds it: what was registered, libm's functions, or what the process has loaded."""
+    if symbol in _symbols:
+        return _symbols[symbol]
+    for library in (_libm(), loaded_functions()):
+        found = getattr(library, symbol, None)
+        if found is not None:
+            return ctypes.cast(found, ctypes.c_void_p).value
+    return None
+
+
 def _compiled(binding: Any, assembly: str, optimise: bool) -> code_cache.Module:
-    _machine()
+    set_up()
     module = binding.parse_assembly(assembly, binding.create_context())
     machine = _jit().machine
     if optimise:
@@ -226,10 +240,15 @@ def _compiled(binding: Any, assembly: str, optimise: bool) -> code_cache.Module:
 @made_once
 def _makers() -> tuple[str, ...]:
     """What besides its text determines a module's code."""
-    import llvmlite
-    from llvmlite import binding
+    known = _host()
+    return "1", known.llvmlite, str(known.llvm), *_target()
 
-    return ("1", llvmlite.__version__, str(binding.llvm_version_info), *_target())
+
+def _host() -> Host:
+    known = host()
+    if known is None:
+        raise RuntimeError(NEEDED)
+    return known
 
 
 def register(symbol: str, address: int) -> None:
@@ -266,26 +285,8 @@ def _new_machine() -> Any:
 @made_once
 def _target() -> tuple[str, str, str]:
     """The platform, the processor, and its features in LLVM's words."""
-    from llvmlite import binding
-
-    cap = isa.cap()
-    processor = binding.get_host_cpu_name() if cap is None else cap.processor
-    known, used = binding.get_host_cpu_features(), features()
-    flags = ",".join(f"{'+' if name in used else '-'}{name}" for name in sorted(known))
-    return binding.get_default_triple(), processor, flags
-
-
-@made_once
-def _machine() -> Any:
-    """Sets LLVM up. The target machine itself, or None where there is none."""
-    from llvmlite import binding
-
-    in_llvm = getattr(getattr(binding.ffi.lib, "_lock", None), "_lock", None)  # code is also freed, without `making`
-    if in_llvm is not None:
-        held_by_forks(in_llvm)
-    try:
-        binding.initialize_native_target()
-        binding.initialize_native_asmprinter()
-        return _new_machine()
-    except RuntimeError:
-        return None
+    cap, known = isa.cap(), _host()
+    processor = known.processor if cap is None else cap.processor
+    used = features()
+    flags = ",".join(f"{'+' if name in used else '-'}{name}" for name in sorted(known.features))
+    return known.triple, processor, flags
