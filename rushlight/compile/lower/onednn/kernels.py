@@ -115,6 +115,7 @@ def fixed(name: str) -> int:
         many threads, or on all if that is 0.
     clear(flag): the flag becomes 0.
     gemm(block, x, y, out): a BLAS product; the block holds the function and its other arguments.
+    gemv(block, matrix, vector, out): the same of a matrix and a vector.
     """
     return _fixed().address(name)
 
@@ -122,7 +123,7 @@ def fixed(name: str) -> int:
 @made_once
 def _fixed() -> engine.Code:
     parallel.provide()
-    return engine.build(_FIXED + _gemm() + engine.attributes())
+    return engine.build(_FIXED + _blas("gemm", _GEMM) + _blas("gemv", _GEMV) + engine.attributes())
 
 
 def entry(function: object) -> int:
@@ -167,18 +168,19 @@ define i32 @clear(ptr %flag) #0 {
   ret i32 0
 }
 """
-# gemm's arguments: numbers are places in the block, letters the addresses.
-_GEMM_ARGUMENTS = (1, 2, 3, 4, 5, 6, "y", 7, "x", 8, 9, "out", 10, 11, 12)
+# The arguments of BLAS's products: numbers are places in the block, words the addresses.
+_GEMM = (1, 2, 3, 4, 5, 6, "second", 7, "first", 8, 9, "out", 10, 11, 12)
+_GEMV = (1, 2, 3, 4, "first", 5, "second", 6, 7, "out", 8, 9)
 
 
-def _gemm() -> str:
-    words = sorted({0, *(a for a in _GEMM_ARGUMENTS if isinstance(a, int))})
+def _blas(name: str, arguments: tuple[int | str, ...]) -> str:
+    words = sorted({0, *(a for a in arguments if isinstance(a, int))})
     loads = "".join(f"  %p{i} = getelementptr i64, ptr %block, i64 {i}\n  %a{i} = load i64, ptr %p{i}\n" for i in words)
-    arguments = ", ".join(f"i64 %a{a}" if isinstance(a, int) else f"i64 %{a}" for a in _GEMM_ARGUMENTS)
+    passed = ", ".join(f"i64 %a{a}" if isinstance(a, int) else f"i64 %{a}" for a in arguments)
     return f"""
-define i32 @gemm(ptr %block, i64 %x, i64 %y, i64 %out) #0 {{
+define i32 @{name}(ptr %block, i64 %first, i64 %second, i64 %out) #0 {{
 {loads}  %f = inttoptr i64 %a0 to ptr
-  call void %f({arguments})
+  call void %f({passed})
   ret i32 0
 }}
 """
