@@ -239,6 +239,9 @@ def add_options(parser: Any) -> None:
 
 def main(cases: list[str], batch: list[int], threads: int, pairs: int, warm_s: float) -> None:
     """Print a table: each variant's milliseconds, and the compiled call's time over the better of the other libraries'."""
+    unknown = [case for case in cases if case not in CASES]
+    if unknown:
+        raise SystemExit(f"no such case: {', '.join(unknown)}; there are {', '.join(CASES)}")
     print(f"{threads} threads; milliseconds a call, medians of {pairs} turns")
     print(
         f"{'':20}{'batch':>6}"

@@ -29,7 +29,7 @@ def available() -> bool:
         engine.available()
         and engine.fuses()
         and is_readable()
-        and all(blas.function(dtype) is not None for dtype in cells.TYPES)
+        and all(blas.products(dtype) is not None for dtype in cells.TYPES)
     )
 
 
@@ -57,7 +57,7 @@ def run(cell: str, spans: Sequence[tuple[int, int]], weight: np.ndarray, *arrays
     rows = np.array(spans, np.int64)
     kind = cells.PACKED if work.is_packed else int(is_turned)
     strides = [s // dtype.itemsize for s in weight.strides]
-    block = np.array(work.block(kind, address(rows), blas.function(dtype) or 0, strides))
+    block = np.array(work.block(kind, address(rows), blas.products(dtype) or (0, 0), strides))
     room = np.empty(weight.size if work.is_packed else 0, dtype)
     if work.pieces > 1:
         settled_threads()

@@ -20,7 +20,7 @@ from . import kernels
 from .binder import Probe
 from .kernels import entry
 
-__all__ = ["function", "is_shareable", "multiply", "multiply_shared", "repeat"]
+__all__ = ["function", "is_shareable", "multiply", "multiply_shared", "products", "repeat"]
 
 _LETTERS = {"float32": "s", "float64": "d"}
 
@@ -37,6 +37,12 @@ def function(dtype: np.dtype, name: str = "gemm") -> int | None:
         if hasattr(library, symbol):
             return entry(getattr(library, symbol))
     return None
+
+
+def products(dtype: np.dtype) -> tuple[int, int] | None:
+    """The addresses of both products for a type, or None."""
+    gemm, gemv = function(dtype), function(dtype, "gemv")
+    return None if gemm is None or gemv is None else (gemm, gemv)
 
 
 def multiply(binder: Probe, x: Ref, y: Ref, out: Ref, scale: float, keep: float, offsets: tuple[int, int, int]) -> bool:

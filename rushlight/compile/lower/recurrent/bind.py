@@ -33,10 +33,10 @@ def bind(extern: Extern, binder: Probe) -> bool:
     arrays = [r for r in (*operands, *extern.results) if r is not None]
     if not engine.available() or not _fits(weight, arrays, extern):
         return False
-    spans, product = extern.options["spans"], blas.function(weight.dtype) if is_readable() else None
+    spans, found = extern.options["spans"], blas.products(weight.dtype) if is_readable() else None
     work = cells.Work(spans, weight.shape, weight.dtype, binder.threads)
     kind = cells.PACKED if work.is_packed else _kind(weight)
-    if kind is None or (kind != cells.PACKED and product is None):
+    if kind is None or (kind != cells.PACKED and found is None):
         return False
     for r, onto in zip(extern.results, extern.onto, strict=True):
         if onto is not None:
@@ -47,7 +47,7 @@ def bind(extern: Extern, binder: Probe) -> bool:
     binder.keep(code)
     binder.note("generated code")
     rows = binder.block(*(at for span in spans for at in span))
-    block = binder.block(*work.block(kind, rows, product or 0, weight.strides))
+    block = binder.block(*work.block(kind, rows, found or (0, 0), weight.strides))
     binder.call(code.address("take"), block, binder.pointer(weight), room, *places)
     return True
 

@@ -1,7 +1,7 @@
 """The steps of a recurrent layer as generated code: one function for each kind of cell serves every size.
 
 The rows of a batch do not depend on each other, so each thread takes all steps of some of them. A row's results are the same
-however many rows there are, and whichever thread takes it.
+whichever thread takes it, and, where the weight is packed, in every batch.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ __all__ = ["CELLS", "PACKED", "TYPES", "Work", "code"]
 
 TYPES = frozenset(map(np.dtype, (np.float32, np.float64)))
 PACKED = 2  # a kind of weight (`products.py`); the others are BLAS's: 0 and 1, a transpose
-_PACKED_FOR = 32  # rows of all steps; for fewer BLAS takes the weight as it is
+# Rows of all steps; for fewer BLAS takes the weight as it is. Without AVX-512 it packs that itself for each product of several rows.
+_PACKED_FOR, _PACKED_FOR_NARROW = 32, 16
 _UNIT = 8  # rows
 _PARALLEL_NS, _PIECE_NS = 20_000, 10_000  # less work is not worth waking a thread for, and no piece is shorter
 _PRODUCT_NS, _CELL_NS = 0.02, 3.0  # of a multiply-add, and of the functions of a cell
 _LARGE_BYTES = 1 << 17  # a weight that each piece reads from beyond its core's caches in every step
 
 _MOST_ARRAYS = 7
-_TABLE_WORDS = 8 + _MOST_ARRAYS + 3
+_FIXED_WORDS = 9
+_TABLE_WORDS = _FIXED_WORDS + _MOST_ARRAYS + 3
 
 
 class Work:
@@ -43,7 +45,9 @@ class Work:
     def __init__(self, spans: Sequence[tuple[int, int]], shape: tuple[int, int], dtype: np.dtype, threads: int):
         self.steps, self.most = len(spans), max(b - a for a, b in spans)
         (self.depth, self.columns), self.dtype = shape, dtype
-        self.is_packed = engine.fuses() and self.steps * self.most >= _PACKED_FOR
+        least = _PACKED_FOR if engine.vector_bytes() == 64 else _PACKED_FOR_NARROW
+        # single rows are BLAS's: 16 steps of 512 cells 1.36 ms, packed 2.64
+        self.is_packed = engine.fuses() and self.most > 1 and self.steps * self.most >= least
         size, few = self.depth * self.columns, min(shape)
         worth = int(self.steps * self.most * (size * _PRODUCT_NS + few * _CELL_NS))
         self.unit = _UNIT
@@ -52,10 +56,13 @@ class Work:
         self.units = -(-self.most // self.unit)
         self.pieces = min(self.units, worth // _PIECE_NS) if self.is_packed and worth >= _PARALLEL_NS else 1
 
-    def block(self, kind: int, spans: int, product: int, strides: Sequence[int]) -> tuple[int, ...]:
-        """The numbers that `take` reads. spans, product: addresses; strides: the weight's, in elements."""
+    def block(self, kind: int, spans: int, blas: tuple[int, int], strides: Sequence[int]) -> tuple[int, ...]:
+        """The numbers that `take` reads.
+
+        spans: their address. blas: those of its products of matrices, and of a matrix and a vector. strides: the weight's, in elements.
+        """
         packing = products.units_of(self.columns, self.dtype) if kind == PACKED else 0
-        sizes = self.steps, self.depth, self.columns, kind, self.unit, spans, product, *strides
+        sizes = self.steps, self.depth, self.columns, kind, self.unit, spans, *blas, *strides
         return *sizes, parallel.share_address(), self.units, self.pieces, packing, min(packing, self.pieces)
 
 
@@ -69,8 +76,8 @@ def _assembly(cell: str, dtype: np.dtype) -> str:
     """void take(block, weight, room, arrays...): all steps. room: memory for the packed weight.
 
     steps(table, from, to) takes those of some units of rows, pack(table, from, to) packs some columns of the weight.
-    table: the number of steps, the weight's sizes and kind, the rows of a unit, the addresses of the spans, of BLAS's product,
-    of the weight as the product takes it, of seven arrays, and of the weight as it is, with its strides.
+    table: the number of steps, the weight's sizes and kind, the rows of a unit, the addresses of the spans, of BLAS's
+    products, of the weight as the product takes it, of seven arrays, and of the weight as it is, with its strides.
     """
     declarations: dict[str, str] = {}
     steps = _Steps(Builder(declarations), register(dtype))
@@ -85,14 +92,15 @@ def _assembly(cell: str, dtype: np.dtype) -> str:
 
 
 def _take() -> str:
-    names = ["steps", "depth", "columns", "kind", "unit", "spans", "product", "down", "across"]
+    names = ["steps", "depth", "columns", "kind", "unit", "spans", "product", "vector_product"]
+    names += ["down", "across"]
     names += ["share", "units", "pieces", "packing", "packing_pieces"]
     loads = "".join(
         f"  %{name}.p = getelementptr i64, ptr %block, i64 {i}\n  %{name} = load i64, ptr %{name}.p\n"
         for i, name in enumerate(names)
     )
     arrays = [f"a{i}" for i in range(_MOST_ARRAYS)]
-    words = [*names[:7], "used", *arrays, "weight", "down", "across"]
+    words = [*names[:8], "used", *arrays, "weight", "down", "across"]
     stores = "".join(
         f"  %t{i} = getelementptr i64, ptr %table, i64 {i}\n  store i64 %{word}, ptr %t{i}\n"
         for i, word in enumerate(words)
@@ -124,7 +132,7 @@ class _Steps:
         self.b, self.elem = b, elem
         self.lanes = engine.vector_bytes() // (BITS[elem] // 8)
         self.count, self.rows, self.columns, kind, unit = (self._word(i) for i in range(5))
-        self._spans, self._gemm, self.weight = (self._array(i) for i in range(5, 8))
+        self._spans, self._gemm, self._gemv, self.weight = (self._array(i) for i in range(5, _FIXED_WORDS))
         self._low, self._high = (b.op("mul", Val(text, "i64"), unit) for text in ("%from", "%to"))
         self._is_packed = b.compare("icmp eq", kind, PACKED)
         is_turned = b.compare("icmp eq", kind, 1)
@@ -132,14 +140,16 @@ class _Steps:
         letter = b.select(is_turned, number(ord("T"), "i8"), number(ord("N"), "i8"))
         self._letters = self._kept(letter), self._kept(number(ord("N"), "i8"))
         self._ahead = self._kept(b.select(is_turned, self.rows, self.columns))
+        self._behind = self._kept(b.select(is_turned, self.columns, self.rows))
+        self._one = self._kept(number(1, "i64"))
         self._m, self._k = self._kept(self.columns), self._kept(self.rows)
         self._numbers = {value: self._kept(number(value, elem)) for value in (0.0, 1.0)}
 
     def pack(self) -> None:
         """Pack some columns of the weight."""
-        down, across = (self._word(8 + _MOST_ARRAYS + i) for i in (1, 2))
+        down, across = (self._word(_FIXED_WORDS + _MOST_ARRAYS + i) for i in (1, 2))
         units = Val("%from", "i64"), Val("%to", "i64")
-        source = self._array(8 + _MOST_ARRAYS)
+        source = self._array(_FIXED_WORDS + _MOST_ARRAYS)
         products.pack(self.b, source, (down, across), self.weight, units, self.rows, self.columns, self.elem)
 
     def _kept(self, value: Val) -> str:
@@ -155,7 +165,7 @@ class _Steps:
         return self.b.convert("inttoptr", self._word(i), "ptr")
 
     def arrays(self, count: int) -> list[Val]:
-        return [self._array(8 + i) for i in range(count)]
+        return [self._array(_FIXED_WORDS + i) for i in range(count)]
 
     @contextmanager
     def each_step(self) -> Iterator[tuple[Val, Val]]:
@@ -187,9 +197,16 @@ class _Steps:
             products.multiply(b, x, self.weight, out, n, self.rows, self.columns, bool(keep), self.elem)
         with b.when(b.op("xor", self._is_packed, number(True, "i1"))):
             b.put(self._n, n)
-            matrices = (self.weight.text, self._ahead, x.text, self._k, self._numbers[keep], out.text, self._m)
-            arguments = (*self._letters, self._m, self._n, self._k, self._numbers[1.0], *matrices)
-            b.line(f"call void {self._gemm.text}({', '.join(f'ptr {a}' for a in arguments)}, i64 1, i64 1)")
+            letter, one, ahead, a = self._letters[0], self._numbers[1.0], self._ahead, self.weight.text
+            is_row = b.compare("icmp eq", n, 1)
+            with b.when(is_row):
+                step = self._one
+                places = (letter, ahead, self._behind, one, a, ahead, x.text, step, self._numbers[keep], out.text, step)
+                b.line(f"call void {self._gemv.text}({', '.join(f'ptr {place}' for place in places)}, i64 1)")
+            with b.when(b.op("xor", is_row, number(True, "i1"))):
+                sizes = (*self._letters, self._m, self._n, self._k, one)
+                places = (*sizes, a, ahead, x.text, self._k, self._numbers[keep], out.text, self._m)
+                b.line(f"call void {self._gemm.text}({', '.join(f'ptr {place}' for place in places)}, i64 1, i64 1)")
 
     def each_cell_saved(self, n: Val, k: Val, hs: Val, visit: Callable[[_Cell, bool], None]) -> None:
         """As `each_cell`; visit is told whether to write what backward reads, which it is if there is an array hs."""
