@@ -54,7 +54,7 @@ def _libm() -> Any:
     name = _LIBM.get(sys.platform)
     try:
         return None if name is None else ctypes.CDLL(name)
-    except OSError:
+    except (ImportError, OSError):  # without ctypes; without the file
         return None
 
 
