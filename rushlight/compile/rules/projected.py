@@ -59,11 +59,12 @@ def lstm_layer_backward(
         top = slice(span[1] - span[0])
         i, f, g, o = (of_span(gates, span, at) for at in parts(k, 4))
         t, before = of_span(ts, span), of_span(cs, span)
-        projected.put(span, dh[top] if gy is None else dh[top] + of_span(gy, span))
+        m = dh[top] if gy is None else dh[top] + of_span(gy, span)
+        projected.put(span, m)
         m = product(b, projected.part(span), weight_hr)
         cell = dc[top] + (1 - t * t) * o * m
         slope = (cell * g * (i * (1 - i)), cell * before * (f * (1 - f)), cell * i * (1 - g * g), m * t * (o * (1 - o)))
-        carried = Table.blank(b, *cell.shape, d)
+        carried = Table.blank(b, cell.shape[0], k, d)
         stores = [slopes.target(span, x, at) for x, at in zip(slope, parts(k, 4), strict=True)]
         b.nodes.append(Loop(cell.shape, [*stores, carried.target((0, cell.shape[0]), cell * f)]))
         dc = with_top(b, dc, carried.whole())

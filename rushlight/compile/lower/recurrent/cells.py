@@ -92,8 +92,7 @@ def _assembly(cell: str, dtype: np.dtype) -> str:
 
 
 def _take() -> str:
-    names = ["steps", "depth", "columns", "kind", "unit", "spans", "product", "vector_product"]
-    names += ["down", "across"]
+    names = ["steps", "depth", "columns", "kind", "unit", "spans", "product", "vector_product", "down", "across"]
     names += ["share", "units", "pieces", "packing", "packing_pieces"]
     loads = "".join(
         f"  %{name}.p = getelementptr i64, ptr %block, i64 {i}\n  %{name} = load i64, ptr %{name}.p\n"
@@ -214,7 +213,7 @@ class _Steps:
         is_saved = b.compare("icmp ne", b.convert("ptrtoint", hs, "i64"), 0)
         for saves, condition in ((True, is_saved), (False, b.op("xor", is_saved, number(True, "i1")))):
             with b.when(condition):
-                self.each_cell(n, k, partial(visit, saves=saves))
+                self.each_cell(n, k, lambda cell, saves=saves: visit(cell, saves))
 
     def each_cell(self, n: Val, k: Val, visit: Callable[[_Cell], None]) -> None:
         """Visit n rows of k cells, as many at once as fit a vector; then one by one what is left of a row."""
