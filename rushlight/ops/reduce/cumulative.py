@@ -36,6 +36,10 @@ def _accumulate(ufunc, a, dim, dtype):
         a = a.astype(np.int64, copy=False)
     if not a.ndim:
         return a.copy()
+    if a.dtype.kind == "c" and ufunc is np.multiply:  # torch begins with a product with 1, which infinities show
+        a = a.copy()
+        first = a.swapaxes(d, 0)[:1]
+        first *= a.dtype.type(1)
     wide = _ACCUMULATED_IN.get(a.dtype, F32 if a.dtype.itemsize == 2 and a.dtype.kind not in "iu" else a.dtype)
     return ufunc.accumulate(a, d, wide).astype(a.dtype, copy=False)
 

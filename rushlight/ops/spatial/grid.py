@@ -25,6 +25,7 @@ from ...core.warn import warn
 from ..creation.spacing import spaced
 from ..index.duplicate_index import add_at
 from ..pointwise.building_blocks import ANY, zero_where
+from ..pointwise.checks import not_implemented
 from ..product.matmul import bmm
 from ..shape.concatenate import stack
 from .adaptive_pool import scatter_places, take_places
@@ -413,6 +414,8 @@ def affine_grid(theta, size, align_corners=None):
         )
     elif min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    if 1 in size[2:] and theta.dtype.itemsize == 2:
+        raise not_implemented("tensor_cpu", theta._array.dtype)
     places = on_device_of(theta._array, _base_grid, size[2:], align_corners, theta.dtype.numpy)
     base = constant(places).expand(size[0], prod(size[2:]), n + 1)
     return bmm(base, theta.transpose(1, 2)).view((size[0], *size[2:], n))
