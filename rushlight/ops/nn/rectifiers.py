@@ -293,8 +293,8 @@ def _(g, input, weight, needs):
         of_weight, at_zero = input >= 0, input == 0
         scaled = where(at_zero, scaled.detach() + (g - g.detach()), scaled)
     return (
-        tied(where(positive, g, scaled), input) if needs[0] else None,
-        cut(input * g, weight, of_weight) if needs[1] else None,
+        shown_as(tied(where(positive, g, scaled), input), "PreluKernelBackwardBackward0") if needs[0] else None,
+        shown_as(cut(input * g, weight, of_weight), "PreluKernelBackwardBackward0") if needs[1] else None,
     )
 
 
