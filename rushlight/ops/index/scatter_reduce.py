@@ -178,8 +178,10 @@ def _spread_index(input: Tensor, dim: int, index: Tensor, source: Tensor) -> tup
 _INDEXED = ("prod", "mean", "amax", "amin")
 
 
-def _refuse_indexed(input, reduce):
+def _refuse_indexed(input, reduce, include_self):
     """Raise torch's error for types that it does not reduce: in one dimension none of bools and complex numbers."""
+    if not include_self:
+        refuse("index_reduce_func_exclude_input_init", input._array.dtype, "bc")
     if input._array.ndim <= 1:
         refuse("index_func_", input._array.dtype, "bc")
     elif reduce == "mean":
@@ -210,7 +212,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     """
     _check_reduce(reduce, _INDEXED)
     warn_once(_BETA)
-    _refuse_indexed(input, reduce)
+    _refuse_indexed(input, reduce, include_self)
     places, source = _spread_index(input, dim, index, source)
     return shown_as(_scatter_reduce(input, places, source, dim, reduce, include_self), "IndexReduceBackward0")
 
@@ -220,7 +222,7 @@ def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
     """In-place `index_reduce`."""
     _check_reduce(reduce, _INDEXED)
     warn_once(_BETA)
-    _refuse_indexed(self, reduce)
+    _refuse_indexed(self, reduce, include_self)
     places, source = _spread_index(self, dim, index, source)
     return write(_scatter_reduce.record, self, (places, source), (dim, reduce, include_self))
 

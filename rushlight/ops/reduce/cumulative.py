@@ -293,9 +293,9 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     >>> trapezoid(tensor([1.0, 2.0, 3.0]))
     tensor(4.)
     """
-    _check_trapezoid("trapezoid", y, x, dx, dim)
     if y.shape[dim] == 0:
-        return y.detach().sum(dim)  # without history, as torch's
+        return y.detach().sum(dim, dtype=y.dtype)  # without history and in the type of y, as torch's
+    _check_trapezoid("trapezoid", y, x, dx, dim)
     if x is None:
         ends = y.select(dim, 0) + y.select(dim, -1)
         return shown_as((y.sum(dim) - ends * 0.5) * (1.0 if dx is None else dx), "MulBackward1")
