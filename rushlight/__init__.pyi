@@ -315,7 +315,6 @@ from .ops import tensor_split as tensor_split
 from .ops import hsplit as hsplit
 from .ops import vsplit as vsplit
 from .ops import dsplit as dsplit
-from .ops import as_strided_ as as_strided_
 from .ops import as_strided_copy as as_strided_copy
 from .ops import diagonal_copy as diagonal_copy
 from .ops import select_copy as select_copy
@@ -581,6 +580,7 @@ from .ops import triu as triu
 from .ops import diag_embed as diag_embed
 from .ops import diagflat as diagflat
 from .ops import diag as diag
+from .ops import as_strided_ as as_strided_
 from .ops import tile as tile
 from .ops import repeat_interleave as repeat_interleave
 from .ops import flip as flip

@@ -24,7 +24,18 @@ from .product import addmm, bilinear, matmul, products
 from .special import bessel, error_functions, gamma_functions, logistic, modified_bessel, names, special_polynomials
 from .pointwise import arithmetic, bitwise, choice, complex_parts, elementary, limits, power, relations
 from .creation import filled, from_data, ranges
-from .shape import concatenate, copying, diagonal, rearrange, replaced_parts, resize, sequences, slicing, view
+from .shape import (
+    concatenate,
+    copying,
+    diagonal,
+    geometry_in_place,
+    rearrange,
+    replaced_parts,
+    resize,
+    sequences,
+    slicing,
+    view,
+)
 from .reduce import cumulative, extremum, histogram, norms, ordering, reduction, variance
 from .random import dropout, gamma, sample
 from .index import index, index_slices, mask, scatter, scatter_reduce, shared_places, take

@@ -946,8 +946,6 @@ def dsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[T
     """Views along the dimension that NumPy's dsplit splits: `tensor_split`."""
     ...
 
-def as_strided_(input: Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor: ...
-
 def as_strided_copy(input: Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None, *, out: Any = None) -> Tensor:
     """`as_strided` as a copy: no later write to the input shows."""
     ...
@@ -2055,6 +2053,8 @@ def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
 def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
     """The diagonal of a matrix, or a matrix with the given diagonal, as a copy."""
     ...
+
+def as_strided_(input: Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor: ...
 
 def tile(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
     """The tensor repeated along its last dimensions, as a copy."""

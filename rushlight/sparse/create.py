@@ -62,7 +62,7 @@ def sparse_coo_tensor(
     shape = _smallest(places._array, entries._array) if size is None else _size(size)
     _check_shape(places._array, entries._array, shape)
     entries = entries.detach() if requires_grad else as_values(entries)
-    t = assemble(places, entries, shape, bool(is_coalesced) if is_coalesced is not None else False)
+    t = assemble(places, entries, shape, places._array.shape[1] < 2 if is_coalesced is None else bool(is_coalesced))
     return t.requires_grad_() if requires_grad else t
 
 
@@ -92,7 +92,7 @@ def _size(size: Any) -> tuple[int, ...]:
 
 def _empty(shape: tuple[int, ...], dtype: Any, requires_grad: bool) -> Any:
     kind = (dtype or dtypes.get_default_dtype()).numpy
-    t = assemble(wrap(np.zeros((len(shape), 0), np.int64)), wrap(np.zeros(0, kind)), shape, len(shape) == 0)
+    t = assemble(wrap(np.zeros((len(shape), 0), np.int64)), wrap(np.zeros(0, kind)), shape, True)
     return t.requires_grad_() if requires_grad else t
 
 

@@ -129,7 +129,7 @@ def hspmm(mat1: Any, mat2: Any) -> Any:
     rows, targets = np.unique(mat1._places._array[0], return_inverse=True)
     cols = wrap(mat1._places._array[1])
     values = times_dense(mat1._entries, mat2, wrap(targets.reshape(-1)), cols, None, len(rows))
-    return assemble(wrap(rows[None]), values, (mat1._array.shape[0], mat2._array.shape[1]), True)
+    return assemble(wrap(rows[None]), values, (mat1._array.shape[0], mat2._array.shape[1]), len(rows) < 2)
 
 
 def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:

@@ -295,13 +295,18 @@ def t(x: Any) -> Any:
     return transpose(x, 0, x._array.ndim - 1) if x._array.ndim == 2 else x
 
 
+def _is_one(x: Any) -> bool:
+    """Whether torch takes a part of `x` for coalesced: only where `x` has at most one element, although none is moved."""
+    return bool(x._is_coalesced and x._places._array.shape[1] < 2)
+
+
 def unsqueeze(x: Any, dim: int) -> Any:
     d = wrap_dim(dim, x._array.ndim + 1)
     shape = (*x._array.shape[:d], 1, *x._array.shape[d:])
     n = x.sparse_dim()
     if d > n:
-        return assemble(x._places, x._entries.unsqueeze(d - n + 1), shape, x._is_coalesced)
-    return assemble(wrap(np.insert(x._places._array, d, 0, 0)), x._entries, shape, x._is_coalesced)
+        return assemble(x._places, x._entries.unsqueeze(d - n + 1), shape, _is_one(x))
+    return assemble(wrap(np.insert(x._places._array, d, 0, 0)), x._entries, shape, _is_one(x))
 
 
 def select(x: Any, dim: int, index: int) -> Any:
@@ -312,12 +317,12 @@ def select(x: Any, dim: int, index: int) -> Any:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(x.shape)} at dimension {dim}")
     shape = (*x._array.shape[:d], *x._array.shape[d + 1 :])
     if d >= n:
-        return assemble(x._places, x._entries.select(d - n + 1, index), shape, x._is_coalesced)
+        return assemble(x._places, x._entries.select(d - n + 1, index), shape, _is_one(x))
     at = np.flatnonzero(x._places._array[d] == index % size)
     values = gather(x._entries, wrap(at))
     if n == 1:
         return values.sum(0)
-    return assemble(wrap(np.delete(x._places._array[:, at], d, 0)), values, shape, x._is_coalesced)
+    return assemble(wrap(np.delete(x._places._array[:, at], d, 0)), values, shape, len(values._array) < 2)
 
 
 def index_select(x: Any, index: Any, dim: int) -> Any:
@@ -329,12 +334,12 @@ def index_select(x: Any, index: Any, dim: int) -> Any:
         raise IndexError(f"index_select(): index out of range for dimension {dim} of size {size}")
     shape = (*x._array.shape[:d], len(wanted), *x._array.shape[d + 1 :])
     if d >= n:
-        return assemble(x._places, x._entries.index_select(d - n + 1, index), shape, x._is_coalesced)
+        return assemble(x._places, x._entries.index_select(d - n + 1, index), shape, _is_one(x))
     at, new = _matches(x._places._array[d], wanted % size if size else wanted)
     indices = x._places._array[:, at]
     indices[d] = new
     order = np.argsort(places_of(indices, shape[:n]), kind="stable")
-    return assemble(wrap(indices[:, order]), gather(x._entries, wrap(at[order])), shape, x._is_coalesced)
+    return assemble(wrap(indices[:, order]), gather(x._entries, wrap(at[order])), shape, _is_one(x))
 
 
 def _matches(have: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -413,8 +418,7 @@ def _one_after_another(tensors: tuple, d: int, shape: tuple[int, ...]) -> Any:
         indices[d] += start
         moved.append(indices)
         start += x._array.shape[d]
-    coalesced = d == 0 and all(x._is_coalesced for x in tensors)
-    return assemble(wrap(np.concatenate(moved, 1)), OPS["cat"]([x._entries for x in tensors]), shape, coalesced)
+    return assemble(wrap(np.concatenate(moved, 1)), OPS["cat"]([x._entries for x in tensors]), shape, False)
 
 
 def _padded(x: Any, axis: int, start: int, stop: int, size: int) -> Any:

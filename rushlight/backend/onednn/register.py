@@ -193,7 +193,8 @@ def _conv_input_within_reach(g, weight, shape, stride, padding, dilation, groups
     if inner is NotImplemented:
         return inner
     x = np.zeros(shape, inner.dtype)
-    x[(..., *map(slice, sizes))] = inner
+    inner = inner[(..., *map(slice, shape[2:]))]  # more than that where padding is taken off a larger part
+    x[(..., *map(slice, inner.shape[2:]))] = inner
     return x
 
 

@@ -72,7 +72,9 @@ def _attention(b, query, key, value, attn_mask, is_causal, scale):
 
 
 @rule("scaled_dot_product_attention_backward")
-def attention_backward(b, grad, query, key, value, out, shift, share, attn_mask=None, is_causal=False, scale=1.0):
+def attention_backward(
+    b, grad, query, key, value, out, shift, share, attn_mask=None, is_causal=False, scale=1.0, by_formula=True
+):
     _check(query, key, value)
     kind, (grad, query, key, value, out) = query.dtype, map(_wide, (grad, query, key, value, out))
     found = _attention_backward(b, grad, query, key, value, out, shift, share, attn_mask, is_causal, scale)

@@ -17,7 +17,10 @@ def grid_sampler(b, input, grid, mode, padding_mode, align_corners):
     images = _images(b, input)
     out: Any = None
     for place, outside, weights, _ in combined_taps(*_taps(grid, input, mode, padding_mode, align_corners)):
-        part = _picked(b, images, place) * _for_channels(b, _of_inside(weights, outside))
+        weight: Any = prod(weights)
+        if input.ndim == 4:  # the value at a place that is nan is nan in images, and 0 in volumes
+            outside = outside & (weight == weight)
+        part = _picked(b, images, place) * _for_channels(b, _of_inside([weight], outside))
         out = part if out is None else out + part
     return out.reshape(*input.shape[:2], *grid.shape[1:-1])
 

@@ -583,7 +583,16 @@ def _chain(view: Tensor) -> tuple[Tensor, tuple]:
         parent, record, metadata, _ = t._view
         steps.append((record, metadata))
         t = parent
+    if any(record.name == "as_strided" for record, _ in steps):
+        steps = [(record, _from_start_of(t, record, metadata)) for record, metadata in steps]
     return t, tuple(reversed(steps))
+
+
+def _from_start_of(base: Any, record: Op, metadata: tuple) -> tuple:
+    """The arguments of a view for a gradient of `base`, which begins where its memory does."""
+    if record.name != "as_strided" or metadata[2] is None:
+        return metadata
+    return *metadata[:2], metadata[2] - base.storage_offset()
 
 
 _SHOWN_AGAIN = ("view_as_real", "view_as_complex", "conj_view", "neg_view")
@@ -627,7 +636,10 @@ class CopySlices(Node):
 
     def edge_of_part(self) -> Any:
         """The history of the view that was written: that part of the base as it is since."""
-        part = wrap(np.broadcast_to(np.zeros((), self.dtype), self.shape))
+        strided = any(record.name == "as_strided" for record, _ in self.chain)  # which looks at the memory
+        part = wrap(
+            np.zeros(self.shape, self.dtype) if strided else np.broadcast_to(np.zeros((), self.dtype), self.shape)
+        )
         part._edge = self
         for record, metadata in self.chain:
             part = replay(part, record, metadata)

@@ -513,10 +513,12 @@ def write_out(
                 f"{name}(): argument 'out' must be tuple of {len(result)} Tensors, not {type(out).__name__}"
             )
         for r, o in zip(result, out, strict=True):
-            write_out(name, inputs, r, o)
+            write_out(f"{name}.dim" if name in ("max", "min") else name, inputs, r, o)
         return type(result)(out) if type(result) is tuple else of_out(type(result))(*out)
     if not isinstance(out, Tensor):
         raise call_error() or TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if name in _OUT_BY_OVERLOAD and (error := call_error()) is not None:
+        raise error
     _check_out(name, result, out)
     storage = storage_of(out)
     written_last = is_conjugated(out)  # its elements are worked out first
@@ -549,6 +551,8 @@ def write_out(
     return out
 
 
+# operators that torch gives `out` in some of their overloads only, as where `dim` is given, or in none
+_OUT_BY_OVERLOAD = frozenset({"masked_fill", "median", "nanmedian", "nansum", "prod", "std", "sum", "var"})
 # operators of torch that may not write to what they read, not even to all of it
 _NOT_ONTO = frozenset({"cat", "gather", "index_select", "masked_select", "nonzero", "stack", "take"})
 _BROADCAST = frozenset({
@@ -594,7 +598,7 @@ _EXACT_OUT = frozenset({
     "abs", "addbmm", "addmm", "addmv", "all", "amax", "amin", "any", "argmax", "argmin", "baddbmm", "bmm", "cholesky", "clamp",
     "clamp_max", "clamp_min", "cross", "diag", "diagonal_copy", "dot", "eigvalsh", "expand_copy", "heaviside", "histc",
     "index_add", "index_copy", "index_reduce", "index_select", "inner", "inv", "inverse", "isin", "isneginf", "isposinf",
-    "linalg_det", "log_softmax", "logcumsumexp", "masked_select", "matmul", "matrix_norm", "matrix_power", "max", "min", "mm",
+    "linalg_det", "log_softmax", "logcumsumexp", "masked_select", "matmul", "matrix_norm", "matrix_power", "max.dim", "min.dim", "mm",
     "mode", "msort", "multi_dot", "mv", "nan_to_num", "nanquantile", "narrow_copy", "nonzero", "norm", "permute_copy",
     "quantile", "renorm", "round", "scatter", "scatter_add", "scatter_reduce", "searchsorted", "select_copy", "signbit",
     "slice_copy", "softmax", "solve", "sort", "squeeze_copy", "svdvals", "t_copy", "take", "take_along_dim", "tensordot",
@@ -620,8 +624,11 @@ def _check_out(name: str, result: Tensor, out: Tensor) -> None:
                     *words
                 )
             )
+        if name in ("all", "any"):
+            raise RuntimeError(f"{name} only supports bool tensor for result, got: {type_word(out.dtype)}")
+        prefix = "" if name in ("argmax", "argmin", "max.dim", "min.dim") else f"{name}(): "
         raise RuntimeError(
-            f"{name}(): Expected out tensor to have dtype {c_word(result.dtype)}, but got {c_word(out.dtype)} instead"
+            f"{prefix}Expected out tensor to have dtype {c_word(result.dtype)}, but got {c_word(out.dtype)} instead"
         )
     if name in _UNARY_OUT and result.dtype is not out.dtype:
         raise RuntimeError(f"Found dtype {type_word(out.dtype)} but expected {type_word(result.dtype)}")

@@ -980,30 +980,6 @@ class Tensor:
         """Whether the elements are in memory in the order of the indices."""
         ...
 
-    def transpose_(self, *args: Any, **kwargs: Any) -> Self:
-        """Make the tensor `transpose` of itself, in place: its memory stays, its shape and strides change."""
-        ...
-
-    def t_(self, *args: Any, **kwargs: Any) -> Self:
-        """Make the tensor `t` of itself, in place: its memory stays, its shape and strides change."""
-        ...
-
-    def squeeze_(self, dim: _int | Sequence[_int]=...) -> Self:
-        """Make the tensor `squeeze` of itself, in place: its memory stays, its shape and strides change."""
-        ...
-
-    def unsqueeze_(self, *args: Any, **kwargs: Any) -> Self:
-        """Make the tensor `unsqueeze` of itself, in place: its memory stays, its shape and strides change."""
-        ...
-
-    def swapaxes_(self, *args: Any, **kwargs: Any) -> Self:
-        """Make the tensor `swapaxes` of itself, in place: its memory stays, its shape and strides change."""
-        ...
-
-    def swapdims_(self, *args: Any, **kwargs: Any) -> Self:
-        """Make the tensor `swapdims` of itself, in place: its memory stays, its shape and strides change."""
-        ...
-
     def select(self, dim: _int | Sequence[_int], index: _int) -> Tensor:
         """The slice at `index` of dimension `dim`, without that dimension: a view."""
         ...
@@ -1070,10 +1046,6 @@ class Tensor:
 
     def dsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
         """Views along the dimension that NumPy's dsplit splits: `tensor_split`."""
-        ...
-
-    def as_strided_(self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None=None) -> Self:
-        """Make the tensor `as_strided` of itself, in place: its memory stays, its shape and strides change."""
         ...
 
     def mm(self, mat2: Tensor) -> Tensor:
@@ -2084,6 +2056,34 @@ class Tensor:
 
     def diag(self, diagonal: _int = 0) -> Tensor:
         """The diagonal of a matrix, or a matrix with the given diagonal, as a copy."""
+        ...
+
+    def transpose_(self, *args: Any, **kwargs: Any) -> Self:
+        """Make the tensor `transpose` of itself, in place: its memory stays, its shape and strides change."""
+        ...
+
+    def t_(self, *args: Any, **kwargs: Any) -> Self:
+        """Make the tensor `t` of itself, in place: its memory stays, its shape and strides change."""
+        ...
+
+    def squeeze_(self, dim: _int | Sequence[_int]=...) -> Self:
+        """Make the tensor `squeeze` of itself, in place: its memory stays, its shape and strides change."""
+        ...
+
+    def unsqueeze_(self, *args: Any, **kwargs: Any) -> Self:
+        """Make the tensor `unsqueeze` of itself, in place: its memory stays, its shape and strides change."""
+        ...
+
+    def swapaxes_(self, *args: Any, **kwargs: Any) -> Self:
+        """Make the tensor `swapaxes` of itself, in place: its memory stays, its shape and strides change."""
+        ...
+
+    def swapdims_(self, *args: Any, **kwargs: Any) -> Self:
+        """Make the tensor `swapdims` of itself, in place: its memory stays, its shape and strides change."""
+        ...
+
+    def as_strided_(self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None=None) -> Self:
+        """Make the tensor `as_strided` of itself, in place: its memory stays, its shape and strides change."""
         ...
 
     @overload

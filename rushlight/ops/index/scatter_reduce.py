@@ -178,10 +178,16 @@ def _spread_index(input: Tensor, dim: int, index: Tensor, source: Tensor) -> tup
 _INDEXED = ("prod", "mean", "amax", "amin")
 
 
-def _refuse_indexed(input, reduce):
-    """Raise torch's error for types that it does not reduce: bools only by their extremes, and in more than one dimension."""
-    of_bools = reduce in ("amax", "amin") and input._array.ndim > 1
-    refuse("index_func_", input._array.dtype, "c" if of_bools else "bc")
+def _refuse_indexed(input, reduce, include_self):
+    """Raise torch's error for types that it does not reduce: in one dimension none of bools and complex numbers."""
+    if not include_self:
+        refuse("index_reduce_func_exclude_input_init", input._array.dtype, "bc")
+    if input._array.ndim <= 1:
+        refuse("index_func_", input._array.dtype, "bc")
+    elif reduce == "mean":
+        refuse("div_floor_cpu", input._array.dtype, "b")
+    elif reduce != "prod":
+        refuse("maximum_cpu" if reduce == "amax" else "minimum_cpu", input._array.dtype, "c")
 
 
 _BETA = "index_reduce() is in beta and the API may change at any time."
@@ -205,8 +211,8 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     tensor([5., 1.])
     """
     _check_reduce(reduce, _INDEXED)
-    _refuse_indexed(input, reduce)
     warn_once(_BETA)
+    _refuse_indexed(input, reduce, include_self)
     places, source = _spread_index(input, dim, index, source)
     return shown_as(_scatter_reduce(input, places, source, dim, reduce, include_self), "IndexReduceBackward0")
 
@@ -215,8 +221,8 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
 def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
     """In-place `index_reduce`."""
     _check_reduce(reduce, _INDEXED)
-    _refuse_indexed(self, reduce)
     warn_once(_BETA)
+    _refuse_indexed(self, reduce, include_self)
     places, source = _spread_index(self, dim, index, source)
     return write(_scatter_reduce.record, self, (places, source), (dim, reduce, include_self))
 

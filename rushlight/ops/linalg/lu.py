@@ -48,7 +48,7 @@ def lu_arrays(a):
     *batch, m, n = a.shape
     k = min(m, n)
     one_by_one = max(m, n) <= FACTORED_AS_TORCH and a.dtype.kind == "f"
-    if one_by_one and type(a) is np.ndarray and a.size == m * n:
+    if one_by_one and type(a) is np.ndarray and _count(batch) == 1:
         lu, pivots, info = _small(a.reshape(m, n))
         return lu.reshape(a.shape), pivots.reshape(*batch, k), info.reshape(batch)
     on_host = not one_by_one and hasattr(a, "__array_interface__")  # NumPy's arrays have it, a device's do not

@@ -104,20 +104,35 @@ def _attend_by_formula(query, key, value, attn_mask=None, /, is_causal=False, sc
     return np.ascontiguousarray(out, like=out), shift, share
 
 
-def _rule(g, query, key, value, attn_mask, out, shift, share, is_causal, scale):
+def _rule(by_formula, g, query, key, value, attn_mask, out, shift, share, is_causal, scale):
     if thread.state.grad:
         return (*_gradients_by_formula(g, query, key, value, attn_mask, is_causal, scale), None)
-    return (*_backward(g, query, key, value, out, shift, share, attn_mask, is_causal, scale), None)
+    return (*_backward(g, query, key, value, out, shift, share, attn_mask, is_causal, scale, by_formula), None)
 
 
 @primitive(public=False, name="scaled_dot_product_attention_backward", outputs=3, differentiable=False)
-def _backward(grad, query, key, value, out, shift, share, attn_mask=None, /, is_causal=False, scale=1.0):
-    """The gradients of query, key and value; `shift` and `share` as the forward primitive kept them."""
+def _backward(
+    grad, query, key, value, out, shift, share, attn_mask=None, /, is_causal=False, scale=1.0, by_formula=True
+):
+    """The gradients of query, key and value; `shift` and `share` as the forward primitive kept them.
+
+    by_formula: with the memory order that torch's products leave, rather than its kernel's, which takes heads last but one.
+    """
     inputs = _matrices(query), _matrices(key), _matrices(value)
     mask = _mask(attn_mask, query, key, inputs[0].dtype)
     results = _matrices(out), shift, share
     gradients = attention_blocks.backward(_matrices(grad), inputs, results, mask, is_causal, scale)
-    return tuple(_laid_out(g, a) for g, a in zip(gradients, (query, key, value), strict=True))
+    arrays = (query, key, value)
+    gradients = [g.reshape(a.shape).astype(a.dtype, copy=False) for g, a in zip(gradients, arrays, strict=True)]
+    swapped: list[Any] = [None, (-1, -2), None] if by_formula else [(1, 2)] * 3
+    if query.ndim == 2:  # torch's gradients of a product of two matrices follow those
+        swapped = [(0, 1) if a.flags.f_contiguous and not a.flags.c_contiguous else None for a in arrays]
+    return tuple(g if axes is None else _in_order_of(g, axes) for g, axes in zip(gradients, swapped, strict=True))
+
+
+def _in_order_of(a: np.ndarray, axes: tuple[int, int]) -> np.ndarray:
+    """The same numbers, in memory in the order that they have with two axes exchanged."""
+    return np.ascontiguousarray(a.swapaxes(*axes), like=a).swapaxes(*axes)
 
 
 def _is_not_whole(a: Any) -> bool:
@@ -130,7 +145,12 @@ def _primitive(node: str, kernel: Callable = _attend_by_formula) -> Callable[...
     kept = dict.fromkeys(("query", "key", "value"), _is_not_whole)
     options: dict[str, Any] = {"extras": ("shift", "share"), "node": node, "keeps": kept}
     attend = primitive(public=False, name="scaled_dot_product_attention", **options)(kernel)
-    attend.vjp(_rule)
+    by_formula = kernel is _attend_by_formula
+
+    @attend.vjp
+    def _(g, query, key, value, attn_mask, out, shift, share, is_causal, scale):
+        return _rule(by_formula, g, query, key, value, attn_mask, out, shift, share, is_causal, scale)
+
     return attend
 
 
@@ -187,7 +207,7 @@ def scaled_dot_product_attention(
         scale = 1 / sqrt(query._array.shape[-1] or 1)
     blocks = dropout_p == 0.0 and _fits_blocks(query, key, value, attn_mask)
     flash = blocks and query._array.ndim == 4 and query._array.shape[-1] == value._array.shape[-1]
-    flash = flash and "FLASH_ATTENTION" in _enabled
+    flash = flash and "FLASH_ATTENTION" in _enabled and all(map(_has_dense_rows, (query, key, value)))
     if not flash and "MATH" not in _enabled:
         raise RuntimeError(
             "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the "
@@ -252,6 +272,12 @@ def _for_every_head(query: Tensor, key: Any, value: Any) -> tuple[Tensor, Tensor
     return tuple(
         t if t._array.shape[-3] == heads else t.repeat_interleave(heads // t._array.shape[-3], -3) for t in (key, value)
     )
+
+
+def _has_dense_rows(t: Tensor) -> bool:
+    """Whether neighbours along the last dimension are neighbours in memory, as torch's kernel needs them."""
+    a = t._array
+    return type(a) is not np.ndarray or a.strides[-1] == a.itemsize or a.shape[-1] == 1
 
 
 def _fits_blocks(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> bool:

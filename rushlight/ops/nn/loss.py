@@ -11,6 +11,7 @@ from ...core.device.backend import on_device_of
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.mode import assert_all, thread
 from ...core.dispatch.op import OPS, composite, primitive
+from ...core.dispatch.torch_kernels import lacks
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import dense_like
 from ...core.tensor.node import shown_as
@@ -535,7 +536,9 @@ def pdist(input, p=2.0):
     """
     if input._array.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
-    if input.dtype.is_floating_point and input.dtype.itemsize == 2:
+    if not input.dtype.is_floating_point:
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if input.dtype.itemsize == 2:
         raise not_implemented("pdist", input._array.dtype)
     i, j = on_device_of(input._array, np.triu_indices, input._array.shape[0], 1)
     difference = input[constant(i)] - input[constant(j)]
@@ -558,6 +561,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="me
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
             f"Expected target size [{x._array.shape[0]}], but got {list(target.shape)}. Input has shape {list(x.shape)}."
         )
+    _refuse_types("multi_margin_loss_cpu_kernel", input)
     c = x._array.shape[1]
     bad = t._array[(t._array < 0) | (t._array >= c)]
     if bad.size:
@@ -585,16 +589,23 @@ def _label_sets(target, /):
     return labels, ~alive[:, :, None] | is_target[:, None, :]
 
 
+def _refuse_types(word, x):
+    """Raise torch's error for a kernel that has 32-bit and 64-bit floats only."""
+    if x._array.size and lacks("bcih", x._array.dtype):  # without elements torch calls none
+        raise not_implemented(word, x._array.dtype)
+
+
 @composite()
 def multilabel_margin_loss(input, target, reduction="mean"):
     """sum over targets j and others i of max(0, 1 - x[j] + x[i]) / C; a row's targets end at its first -1."""
     x = input if input._array.ndim == 2 else input.reshape(1, -1)
-    if not input._array.size and input._array.shape[-1:] == (0,):
+    if input._array.ndim > 2 or not input._array.size and input._array.shape[-1:] == (0,):
         raise RuntimeError(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
         )
     if target._array.shape != input._array.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    _refuse_types("multilabel_margin_loss_forward_out_frame", input)
     if not assert_all((target >= -1) & (target < x._array.shape[1])):
         raise RuntimeError("argument #2 'target' is out of range")
     if target.dtype is not dtypes.int64:

@@ -570,6 +570,8 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
         )
     if not input._array.size:
         return input
+    if len(shape) > 3 and input.is_floating_point() and input.dtype.itemsize == 2:
+        raise not_implemented("avg_pool3d_out_frame", input._array.dtype)  # torch's pools in three dimensions
     squares = (input * input).reshape(shape[0], 1, shape[1], -1)
     padded = OPS["pad"](squares, (0, 0, size // 2, (size - 1) // 2))
     windows = padded.unfold(2, size, 1)  # a view: (N, 1, C, rest, size)

@@ -288,9 +288,13 @@ def _prelu(input, weight, /):
 @_prelu.vjp
 def _(g, input, weight, needs):
     positive = input > 0
+    scaled, of_weight = weight * g, positive
+    if thread.state.grad:  # derivatives of this are torch's: those of an element 0 are a positive one's
+        of_weight, at_zero = input >= 0, input == 0
+        scaled = where(at_zero, scaled.detach() + (g - g.detach()), scaled)
     return (
-        tied(where(positive, g, weight * g), input) if needs[0] else None,
-        cut(input * g, weight, positive) if needs[1] else None,
+        shown_as(tied(where(positive, g, scaled), input), "PreluKernelBackwardBackward0") if needs[0] else None,
+        shown_as(cut(input * g, weight, of_weight), "PreluKernelBackwardBackward0") if needs[1] else None,
     )
 
 

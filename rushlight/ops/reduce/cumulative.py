@@ -36,6 +36,10 @@ def _accumulate(ufunc, a, dim, dtype):
         a = a.astype(np.int64, copy=False)
     if not a.ndim:
         return a.copy()
+    if a.dtype.kind == "c" and ufunc is np.multiply:  # torch begins with a product with 1, which infinities show
+        a = a.copy()
+        first = a.swapaxes(d, 0)[:1]
+        first *= a.dtype.type(1)
     wide = _ACCUMULATED_IN.get(a.dtype, F32 if a.dtype.itemsize == 2 and a.dtype.kind not in "iu" else a.dtype)
     return ufunc.accumulate(a, d, wide).astype(a.dtype, copy=False)
 
@@ -289,9 +293,9 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     >>> trapezoid(tensor([1.0, 2.0, 3.0]))
     tensor(4.)
     """
-    _check_trapezoid("trapezoid", y, x, dx, dim)
     if y.shape[dim] == 0:
-        return y.detach().sum(dim)  # without history, as torch's
+        return y.detach().sum(dim, dtype=y.dtype)  # without history and in the type of y, as torch's
+    _check_trapezoid("trapezoid", y, x, dx, dim)
     if x is None:
         ends = y.select(dim, 0) + y.select(dim, -1)
         return shown_as((y.sum(dim) - ends * 0.5) * (1.0 if dx is None else dx), "MulBackward1")

@@ -394,6 +394,11 @@ def _places(sequence, values, right):
 def _searchsorted(sorted_sequence, values, sorter=None, /, out_int32=False, right=False):
     if values.size:  # torch looks for nothing in any type
         refuse("searchsorted_out_cpu", sorted_sequence.dtype, "bc")
+    if not values.ndim and sorted_sequence.ndim != 1:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries "
+            f"tensor dim({sorted_sequence.ndim}) and input value's dim(0) numel(1)"
+        )
     if sorter is not None:
         sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)
     if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != values.shape[:-1]:

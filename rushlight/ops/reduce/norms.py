@@ -56,6 +56,7 @@ def vector_norm(input, /, ord, dim, keepdim, dtype):
             raise RuntimeError(
                 f"linalg.vector_norm: dtype should be complex for complex inputs, but got {type_word(dtype)}"
             )
+        _check_dtype(dtypes.from_numpy(input.dtype), dtype)
         input = cast(input, dtype.numpy)
     if not input.size and (ord < 0 or ord == math.inf):
         _refuse_empty(input, ord, dim)
@@ -81,6 +82,18 @@ def _refuse_empty(a, ord, dim):
 @vector_norm.vjp
 def _(g, input, out, ord, dim, keepdim, dtype):
     return norm_gradient(g, input if dtype is None else input.to(dtype), out, ord, dim, keepdim)
+
+
+def _check_dtype(own, dtype):
+    if dtype.category < 2:
+        raise RuntimeError(f"linalg.vector_norm: dtype should be floating point or complex, but got {type_word(dtype)}")
+    if dtype.is_complex and not own.is_complex:
+        raise RuntimeError(f"linalg.vector_norm: dtype should be real for real inputs, but got {type_word(dtype)}")
+    if dtypes.promote_types(own, dtype) is not dtype:
+        raise RuntimeError(
+            f"linalg.vector_norm: the dtype of the input ({type_word(own)}) should be convertible without narrowing to the "
+            f"specified dtype ({type_word(dtype)})"
+        )
 
 
 def norm_gradient(g, x, out, ord, dim, keepdim):

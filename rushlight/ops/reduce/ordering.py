@@ -163,6 +163,7 @@ def sort(input, dim=-1, descending=False, stable=None, *, out=None, axis=None):
 def _argsort(input, /, dim, descending, stable):
     d = wrap_dim(dim, input.ndim)
     if not input.ndim:
+        _refuse_complex(input)
         return np.zeros((), I64)
     index = np.ascontiguousarray(_order_of_sort(input, d, descending, stable))
     return index if input.flags.c_contiguous else _in_order_of(index, input)

@@ -137,7 +137,18 @@ def _(g, input, out, dim, correction, keepdim):
 @primitive(public=False, name="var_mean", outputs=2)
 def _var_mean(input, /, dim, correction, keepdim):
     axes = axes_of(dim, input.ndim)
-    return _variance(input, axes, correction, keepdim), average(input, axes, keepdim, None, input.shape)
+    mean = average(input, axes, keepdim, None, input.shape)
+    if input.dtype.kind in "fV" and np.isinf(mean).any():
+        mean = _infinite_mean(mean, input, axes)
+    return _variance(input, axes, correction, keepdim), mean
+
+
+def _infinite_mean(mean, a, axes):
+    """nan where torch's running mean meets an element after an infinite one, from which it subtracts the mean so far."""
+    axes = axis_tuple(axes, a.ndim)
+    rows = np.moveaxis(a, axes, range(-len(axes), 0)).reshape(-1, count_of(a.shape, axes)) if axes else a.reshape(-1, 1)
+    before = np.isfinite(rows[:, :-1]).all(1).reshape(mean.shape)
+    return dense(np.where(np.isinf(mean) & ~before, mean.dtype.type(math.nan), mean))
 
 
 @_var_mean.vjp

@@ -100,6 +100,8 @@ def unravel_index(indices, shape):
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     strides = [int(np.prod(sizes[i + 1 :], dtype=np.int64)) for i in range(len(sizes))]
+    if not sizes:
+        return ()
     indices = indices.to(dtypes.int64)
     each = [indices.div(s, rounding_mode="floor") % n for s, n in zip(strides, sizes, strict=True)]
     return OPS["stack"](each, -1).unbind(-1)

@@ -21,7 +21,7 @@ from ...core.tensor.resizing import whole
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.storage import address_of, private_storage, storage_of
 from ...core.tensor.tensor import Tensor, constant, type_word
-from .view import _in_place, copied
+from .view import copied
 
 # ---------------------------------------------------------------------------------------------- one index or a range
 
@@ -657,10 +657,6 @@ def _equal_parts(input, split_size, dim=0):
     return split(input, split_size, dim)
 
 
-_in_place("as_strided", as_strided)
-composite(name="as_strided_")(
-    lambda input, size, stride, storage_offset=None: input.as_strided_(size, stride, storage_offset)
-)
 for _name, _view_of in (
     ("as_strided", as_strided), ("diagonal", diagonal), ("select", select), ("unbind", unbind),
     ("split", _equal_parts), ("split_with_sizes", split_with_sizes),

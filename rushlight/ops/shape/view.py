@@ -12,16 +12,12 @@ from numpy.lib.stride_tricks import as_strided as _stride
 
 from ...core.dispatch.docs import like
 from ...core.dispatch.errors import type_error
-from ...core.dispatch.inplace import check_writable
-from ...core.dispatch.mode import enable_grad, thread
 from ...core.dispatch.op import composite, primitive
-from ...core.dispatch.slow_path import watch_view
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import LARGE, copy_in_rows
 from ...core.tensor.channels_last import CHANNELS_LAST
 from ...core.tensor.dtype import shown_type
 from ...core.tensor.layout import contiguous_format
-from ...core.tensor.node import Leaf, show_as
 from ...core.tensor.placeholder import flags_of
 from ...core.tensor.size import (
     Size,
@@ -34,9 +30,8 @@ from ...core.tensor.size import (
     wrap_dim,
     wrap_dims,
 )
-from ...core.tensor.storage import storage_of, user_line
 from ...core.tensor.strides import new_element_strides, new_strides, strides_of
-from ...core.tensor.tensor import Tensor, alias, type_word
+from ...core.tensor.tensor import Tensor, type_word
 from ..creation.arguments import format_name
 from .permute import permute, t, transpose
 
@@ -477,48 +472,7 @@ def is_contiguous(self, memory_format=None):
     return flags_of(self._array).c_contiguous
 
 
-# ---------------------------------------------------------------------------------------------- in place and copied
-
-
-def _in_place(name: str, view_of) -> None:
-    """The method `name_`: the tensor itself becomes that view of its memory."""
-
-    def f(self, *args, **kwargs):
-        check_writable(self, thread.state, may_share=True)
-        if name == "swapaxes":
-            kwargs = {"dim" + n.removeprefix("axis"): v for n, v in kwargs.items()}
-        before = alias(self, Tensor)
-        before._edge, before._view = edge, _ = self._edge, self._view
-        with enable_grad():
-            after = view_of(before, *args, **kwargs)
-        self._array = after._array
-        if type(edge) is Leaf:  # under no_grad: the leaf stays one
-            edge.shape = after._array.shape
-        else:
-            self._edge = after._edge
-            if self._edge is not None:
-                shown = type(self._edge).__name__
-                show_as(self._edge, f"{shown[:-1]}{int(shown[-1]) + (3 if name == 'squeeze' else 1)}")
-        if before._view is not None:
-            self._view = after._view
-            for t in (before, self):  # in the order in which a write to the base gives them new histories
-                watch_view(self._storage, t)
-        storage_of(self).wrote(thread.state.writer or user_line(2))
-        return self
-
-    f.__name__, f.__doc__ = (
-        name + "_",
-        f"Make the tensor `{name}` of itself, in place: its memory stays, its shape and strides change.",
-    )
-    composite(method=True, function=False)(f)
-
-
-_in_place("transpose", transpose)
-_in_place("t", t)
-_in_place("squeeze", squeeze)
-_in_place("unsqueeze", unsqueeze)
-for _alias in ("swapaxes", "swapdims"):
-    _in_place(_alias, transpose)
+# ---------------------------------------------------------------------------------------------- copied
 
 
 def copied(name: str, view_of) -> None:

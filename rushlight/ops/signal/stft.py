@@ -11,7 +11,7 @@ from ...core.dispatch.op import OPS, composite
 from ...core.dispatch.scalars import check_flag
 from ...core.dispatch.torch_function import told_by_keyword
 from ...core.tensor.node import shown_as
-from ...core.tensor.tensor import Tensor, wrap
+from ...core.tensor.tensor import Tensor, type_word, wrap
 from ...core.warn import warn
 from .fft import _c2c, _c2r, _complex, _r2c
 
@@ -84,6 +84,8 @@ def _check_signal(x: Any, n_fft: int, hop: int, size: int, window: Any) -> None:
         raise RuntimeError(f"{call}: expected a tensor of floating point or complex values")
     if x._array.ndim not in (1, 2):
         raise RuntimeError(f"{call}: expected a 1D or 2D tensor")
+    if x.dtype.itemsize == 2:
+        raise RuntimeError(f"MKL FFT doesn't support tensors of type: {type_word(x.dtype)}")
     length = x._array.shape[-1]
     if not 0 < n_fft <= length:
         raise RuntimeError(f"{call}: expected 0 < n_fft < {length}, but got n_fft={n_fft}")

@@ -160,6 +160,9 @@ def _check_avg(name, n, shape, kernel_size, stride, padding, ceil_mode, divisor_
     if divisor_override == 0 and divisor_override is not None:
         raise RuntimeError("divisor must be not zero")
     check_windows(name, n, shape, window, stride, padding, (1,) * n, ceil_mode)
+    if n == 3 and any(i < k for i, k in zip(shape[-3:], window, strict=True)):  # padding or not
+        sizes, kernel = ("T: {} H: {} W: {}".format(*shape[-3:]), "kT: {} kH: {} kW: {}".format(*window))
+        raise RuntimeError(f"input image ({sizes}) smaller than kernel size ({kernel})")
     return window, stride, padding
 
 

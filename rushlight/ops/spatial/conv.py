@@ -483,7 +483,7 @@ def _check_transpose(name, n, input, weight, bias, stride, padding, output_paddi
         (i - 1) * s - 2 * p + d * (k - 1) + o + 1
         for i, s, p, d, k, o in zip(x.shape[-n:], stride, padding, dilation, w.shape[2:], output_padding, strict=True)
     )
-    if any(s <= 0 for s in sizes):
+    if any(s < 0 for s in sizes):
         raise RuntimeError(
             f"Given input size per channel: ({' x '.join(map(str, x.shape[-n:]))}). Calculated output size per "
             "channel: "

@@ -25,6 +25,7 @@ from ...core.warn import warn
 from ..creation.spacing import spaced
 from ..index.duplicate_index import add_at
 from ..pointwise.building_blocks import ANY, zero_where
+from ..pointwise.checks import not_implemented
 from ..product.matmul import bmm
 from ..shape.concatenate import stack
 from .adaptive_pool import scatter_places, take_places
@@ -45,14 +46,18 @@ def _reflected(at, low, high):
     return np.where(even, rest + low, span - rest + low), np.where(at < low, -1, 1) * np.where(even, 1, -1)
 
 
-def _kept_inside(at, n, padding_mode, align_corners):
-    """(places with the padding applied, the derivative)."""
+def _kept_inside(at, n, padding_mode, align_corners, nan_to):
+    """(places with the padding applied, the derivative).
+
+    nan_to: the place of nan, and of infinities by reflection: in torch the first element of an image's axis, a volume's last.
+    """
     slope = np.ones_like(at)
     if padding_mode == "reflection":
         at, slope = _reflected(at, *((0.0, n - 1.0) if align_corners else (-0.5, n - 0.5)))
     if padding_mode != "zeros":
         slope = np.where((at <= 0) | (at >= n - 1), 0, slope)
         at = np.clip(at, 0, n - 1)
+        at = np.where(np.isnan(at), nan_to, at)
     return at, slope
 
 
@@ -79,7 +84,7 @@ def _place_within(c, n, align_corners):
     return at - np.floor(at)
 
 
-def _axis_taps(c, n, mode, padding_mode, align_corners):
+def _axis_taps(c, n, mode, padding_mode, align_corners, nan_to):
     """For places c in (-1, 1) along an axis of n elements: a list of (element, outside, weight, its slope by c)."""
     scale = (n - 1) / 2 if align_corners else n / 2
     at = _place(c, n, align_corners)
@@ -88,10 +93,10 @@ def _axis_taps(c, n, mode, padding_mode, align_corners):
         part = at - low
         taps = []
         for t, (weight, slope) in enumerate(zip(cubic_weights(part), _cubic_slopes(part), strict=True)):
-            index, _ = _kept_inside(low + (t - 1), n, padding_mode, align_corners)
+            index, _ = _kept_inside(low + (t - 1), n, padding_mode, align_corners, nan_to)
             taps.append((*_element(index, n), weight, slope * scale))
         return taps
-    at, slope = _kept_inside(at, n, padding_mode, align_corners)
+    at, slope = _kept_inside(at, n, padding_mode, align_corners, nan_to)
     if mode == "nearest":
         return [(*_element(np.rint(at), n), np.ones_like(at), np.zeros_like(at))]
     low = np.floor(at)
@@ -127,7 +132,8 @@ def taps_of(grid, sizes, mode, padding_mode, align_corners):
     """The taps along each axis, at flat places. Shape: (N, *, n) -> (N, M) for each entry, M the number of places."""
     n = len(sizes)
     flat = grid.reshape(len(grid), prod(grid.shape[1:-1]), n)
-    return [_axis_taps(flat[..., n - 1 - i], sizes[i], mode, padding_mode, align_corners) for i in range(n)]
+    options = mode, padding_mode, align_corners
+    return [_axis_taps(flat[..., n - 1 - i], s, *options, 0 if n == 2 else s - 1) for i, s in enumerate(sizes)]
 
 
 # ---------------------------------------------------------------------------------------------- the operators
@@ -168,7 +174,12 @@ def _grid_sampler(input, grid, /, mode, padding_mode, align_corners):
     x = input.reshape(n, c, prod(sizes))
     out = np.zeros((n, c, prod(grid.shape[1:-1])), input.dtype, like=input)
     is_finite = type(x) is np.ndarray and np.isfinite(x.sum(dtype=np.float64))
+    shows_nan = len(sizes) == 2 and not np.isfinite(
+        grid.sum(dtype=np.float64)
+    )  # volumes have 0 outside, whatever the place
     for flat, outside, weights, _ in combined_taps(taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
+        if shows_nan:
+            outside = outside & ~np.isnan(prod(weights))
         weight = _zero_where(prod(weights), outside).astype(x.dtype, copy=False)
         if type(x) is not np.ndarray:  # a device's, all at once
             out += np.where(outside[:, None], 0, np.take_along_axis(x, flat[:, None], 2) * weight[:, None])
@@ -403,6 +414,8 @@ def affine_grid(theta, size, align_corners=None):
         )
     elif min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    if 1 in size[2:] and theta.dtype.itemsize == 2:
+        raise not_implemented("tensor_cpu", theta._array.dtype)
     places = on_device_of(theta._array, _base_grid, size[2:], align_corners, theta.dtype.numpy)
     base = constant(places).expand(size[0], prod(size[2:]), n + 1)
     return bmm(base, theta.transpose(1, 2)).view((size[0], *size[2:], n))

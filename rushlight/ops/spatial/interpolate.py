@@ -217,6 +217,8 @@ def _upsample(input, /, size, scales, mode, align_corners, antialias):
     d = input.dtype
     if d.kind == "b" or d.kind in "iu" and d != np.uint8:
         raise NotImplementedError(f"\"upsample_{mode}\" not implemented for '{type_word(from_numpy(d))}'")
+    if antialias and d.itemsize == 2:
+        raise NotImplementedError(f"\"compute_index_ranges_weights\" not implemented for '{type_word(from_numpy(d))}'")
     x = input.astype(_working_type(d), copy=False)
     whole = len(size) == 2
     factors = _factors(x.shape[2:], size, scales, mode, whole)
