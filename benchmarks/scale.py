@@ -92,7 +92,10 @@ def _steps(pythons: dict[str, str], ranks: int, rounds: int) -> None:
 
 
 def _link(pythons: dict[str, str], ranks: int, rounds: int) -> None:
-    """All-reduce and steps of a 15M-parameter MLP between two hosts, against torch and against what the link allows."""
+    """All-reduce and steps of a 15M-parameter MLP between two hosts, against torch and against what the link allows.
+
+    with last: a step cannot end before the gradient that backward reaches last has travelled after it.
+    """
     for mbit in (1000, 200):
         found = {}
         for library, python in pythons.items():
@@ -104,12 +107,13 @@ def _link(pythons: dict[str, str], ranks: int, rounds: int) -> None:
         print(
             f"{mbit} Mbit/s, 2 hosts, one thread each; milliseconds, medians of 5; a step alone {ours['alone'] * 1e3:.0f}"
         )
-        print(f"{'':24}{'Rushlight':>10}{'torch gloo':>12}{'/ gloo':>8}{'/ ideal':>9}")
+        print(f"{'':24}{'Rushlight':>10}{'torch gloo':>12}{'/ gloo':>8}{'/ ideal':>9}{'/ with last':>13}")
         for name, size in sizes.items():
             ideal = max(size / rate, 0.0 if name == "32 MB" else ours["alone"])
+            last = 0.0 if name == "32 MB" else ours["last"] * size / sizes["DDP float32"] / rate
             cells = f"{name:24}{ours[name] * 1e3:10.0f}"
             cells += f"{theirs[name] * 1e3:12.0f}{ours[name] / theirs[name]:8.2f}" if name in theirs else " " * 20
-            print(f"{cells}{ours[name] / ideal:9.2f}")
+            print(f"{cells}{ours[name] / ideal:9.2f}{ours[name] / (ideal + last):13.2f}")
         print(f"bf16 / float32: {ours['DDP bf16'] / ours['DDP float32']:.2f}")
 
 

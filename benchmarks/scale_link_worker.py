@@ -218,6 +218,7 @@ def link(library):
         median(step, 3)
         found[name] = median(step)
     found["parameters"] = sum(p.numel() for p in model.parameters())
+    found["last"] = 4 * layers[0].weight.numel()  # bytes of the gradient that backward reaches last
     return found
 
 

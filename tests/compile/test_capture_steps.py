@@ -410,6 +410,33 @@ def test_eager_calls_in_between_go_on_with_the_same_numbers(name):
     assert run(STEPS[name], True, switch=5) == run(STEPS[name], False)
 
 
+def test_gradients_that_are_parts_of_one_tensor_and_are_set_to_none():
+    """They are parts of it where a call begins, and there are none where it ends."""
+    p, q, flat = nn.Parameter(torch.ones(2, 3)), nn.Parameter(torch.ones(4)), torch.zeros(10)
+    optimizer = optim.SGD([p, q], lr=0.5)
+
+    @torch.compile(fullgraph=True)
+    def update():
+        norm = nn.utils.clip_grad_norm_([p, q], 5.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        return norm
+
+    for i in range(6):
+        flat.fill_(i + 1.0)
+        p.grad, q.grad = flat[:6].view(2, 3), flat[6:]
+        norm = update()
+        assert p.grad is None and norm.item() == pytest.approx((i + 1) * 10**0.5)
+    assert update.captured[0].program is not None and len(update.captured) == 1
+    expected = 1 - 0.5 * sum(min(1.0, 5 / ((i + 1) * 10**0.5)) * (i + 1) for i in range(6))
+    assert torch.cat([p.detach().view(-1), q.detach()]).tolist() == pytest.approx([expected] * 10, rel=1e-5)
+    p.grad, q.grad = flat[4:].view(2, 3), flat[:4]  # elsewhere in it
+    flat.copy_(torch.arange(10.0) * 0.1)
+    update()
+    moved = [expected - 0.5 * i * 0.1 for i in (4, 5, 6, 7, 8, 9, 0, 1, 2, 3)]
+    assert torch.cat([p.detach().view(-1), q.detach()]).tolist() == pytest.approx(moved, rel=1e-5)
+
+
 def test_versions_grow_as_in_eager():
     def versions(compiled):
         step, data, (model, _) = STEPS["adam"]()

@@ -4,6 +4,7 @@ import hashlib
 import os
 import signal
 import warnings
+from contextlib import nullcontext
 from datetime import timedelta
 
 import pytest
@@ -221,6 +222,31 @@ def wrapped(rank, size):
     return found, digest(model), programs(call)
 
 
+def micro_batches(rank, size):
+    """Two passes in no_sync() and one outside, each a call of a compiled function: three programs, which follow each other."""
+    found = []
+    for compiled in (False, True):
+        model = DistributedDataParallel(network())
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+
+        def pass_(x, model=model):
+            loss = (model(x) ** 2).mean()
+            loss.backward()
+            return loss
+
+        call = torch.compile(pass_) if compiled else pass_
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for i, x in enumerate(batches(rank, 36)):
+                with model.no_sync() if i % 3 < 2 else nullcontext():
+                    call(x)
+                if i % 3 == 2:
+                    optimizer.step()
+                    optimizer.zero_grad()
+        found.append([t.detach().numpy() for t in (*model.parameters(), *model.buffers())])
+    return found, digest(model), programs(call), call.replays
+
+
 def new_groups(rank, size):
     """A group that is destroyed and made again: the program of the old one is not used."""
     group = dist.new_group([0, 1])
@@ -363,6 +389,7 @@ def results(tmp_path_factory):
         aliases,
         left_under_way,
         wrapped,
+        micro_batches,
         new_groups,
         refused,
         hook_later,
@@ -428,6 +455,15 @@ def test_a_wrapped_network(results):
         (eager, compiled), _, count = result["wrapped"]
         assert count and all(abs(a - b).max() < 1e-5 for a, b in zip(eager, compiled, strict=True))
     assert results[0]["wrapped"][1] == results[1]["wrapped"][1]
+
+
+def test_passes_that_are_calls_of_a_compiled_function(results):
+    for r in results:
+        (eager, compiled), _, programs, replays = r["micro_batches"]
+        assert programs == 3 and replays >= 36 - 3 * 2 - 1
+        for a, b in zip(eager, compiled, strict=True):
+            assert a == pytest.approx(b, rel=1e-4, abs=1e-6)
+    assert results[0]["micro_batches"][1] == results[1]["micro_batches"][1]
 
 
 def test_a_new_group(results):

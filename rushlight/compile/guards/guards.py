@@ -23,6 +23,7 @@ from ..capture.outputs import Outcome
 from ..capture.recorder import Recorder
 from ..capture.sources import Argument, Attribute, CaptureError, External, Gradient, Option, Window, extent
 from ..capture.structure import same
+from ..ir.exchange import assigned_by
 from ..runtime.interpret import window
 from . import layouts
 from .checks import PLAIN, Check, Checks, Entries, Holds, Items, Reading, same_content, snapshot
@@ -87,7 +88,8 @@ class Guards(CallGuards):
         free = {s.key() for s in sources if isinstance(s, Option)}
         self.groups = tuple(_group(group, before, free) for group, before in recorder.groups.values())
         assert recorder.state is not None  # of the finished capture
-        recorder.state.settle({(id(attribute.scope), attribute.name) for attribute, _ in outcome.assigned})
+        assigned = {(id(attribute.scope), attribute.name) for attribute, _ in outcome.assigned}
+        recorder.state.settle(assigned | assigned_by(recorder.graph.nodes))
         self.state = Checks([_Tensors(self), *recorder.state.checks, *_library_checks(recorder)])
         return_arrays = [leaf for leaf in outcome.leaves if isinstance(getattr(leaf, "value", None), np.ndarray)]
         if return_arrays:
@@ -110,7 +112,8 @@ class Guards(CallGuards):
         self.holders = tuple((o.held, had) for o, had in has if isinstance(o, External))
         self.owners = tuple((o, had) for o, had in has if not isinstance(o, External))
         existing.note_aliased(recorder.memory)
-        self.parts = tuple((s, whole, _place(s.tensor(leaves), whole)) for s, whole in existing.parts.values())
+        arrays = existing.arrays
+        self.parts = tuple((s, whole, _place(arrays[i], arrays[id(whole)])) for i, (s, whole) in existing.parts.items())
         self.grads = tuple((g, _geometry(existing.arrays[id(before[id(g.of.tensor(leaves))])])) for g in grads)
 
     def mismatch(self, leaves: list, template: Any, modes: tuple) -> str | None:
@@ -166,7 +169,7 @@ class Guards(CallGuards):
                 return f"whether .grad of a tensor {list(t._array.shape)} is None"
         for source, whole, place in self.parts:
             part = source.tensor([])
-            if part is None or _place(part, whole) != place:
+            if part is None or _place(part._array, whole._array) != place:
                 return f"where a tensor {list(place[1])} is in the memory of another"
         return None
 
@@ -361,10 +364,9 @@ def _geometry(a: np.ndarray) -> tuple:
     return a.shape, a.strides, a.dtype
 
 
-def _place(part: Tensor, whole: Tensor) -> tuple:
-    """Where a tensor is, from the beginning of another one's memory."""
-    a = part._array
-    return address_of(a) - address_of(whole._array), *_geometry(a)
+def _place(part: np.ndarray, whole: np.ndarray) -> tuple:
+    """Where an array is, from the beginning of another one's memory."""
+    return address_of(part) - address_of(whole), *_geometry(part)
 
 
 def _describe(leaf: Any) -> Any:

@@ -19,6 +19,7 @@ __all__ = [
     "Effect",
     "End",
     "Exchange",
+    "assigned_by",
     "described",
     "exchanged_by",
     "exchanges_of",
@@ -116,7 +117,7 @@ def join_halves(nodes: list[Node]) -> None:
 
 
 class Effect(Exchange):
-    """What is done to Python's objects in each run: `step.act()`."""
+    """What is done to Python's objects in each run: `step.act()`. `step.assigns`: which entries of dicts, as (dict, key)."""
 
     def make(self, *arrays: np.ndarray) -> Any:
         self.step.act()
@@ -164,6 +165,12 @@ def is_exchange(node: Node) -> bool:
 def exchanges_of(nodes: Iterable[Node]) -> list[Any]:
     """The records of the nodes that are exchanges."""
     return [n.record for n in nodes if isinstance(n, Call) and n.record.kind == "exchange"]
+
+
+def assigned_by(nodes: Iterable[Node]) -> set[tuple[int, str]]:
+    """The entries of dicts that effects assign, as (identity of the dict, key)."""
+    effects = [record for record in exchanges_of(nodes) if isinstance(record, Effect)]
+    return {(id(table), key) for effect in effects for table, key in effect.step.assigns}
 
 
 def is_among_several(node: Node) -> bool:

@@ -50,7 +50,8 @@ class RingSums:
     @staticmethod
     def takes(wire: Wire, array: np.ndarray, op: RedOpType) -> bool:
         """Whether such a sum goes around the ring. 16 bits are rounded once, so that they do among two processes only."""
-        if op not in (RedOpType.SUM, RedOpType.AVG) or array.nbytes < _LEAST_CHUNK_BYTES * wire.size:
+        chunks = wire.size if wire.host_sums is None else wire.host_sums.hosts
+        if op not in (RedOpType.SUM, RedOpType.AVG) or array.nbytes < _LEAST_CHUNK_BYTES * chunks:
             return False
         if array.dtype.name in _HALF:
             return wire.size == 2 and op is RedOpType.SUM

@@ -22,6 +22,7 @@ from typing import Any
 from .. import handshake
 from ..errors import DistBackendError
 from ..mesh import Mesh
+from .host_sums import HostSums, by_host
 from .library import Library, library, why_not
 from .pmi import PmiServer
 from .waiting import Watch
@@ -227,10 +228,22 @@ class World:
     def __init__(self, found: Library, mesh: Mesh, ranks: list[int], hosts: list[str], name: str, timeout: timedelta):
         self.library, self.mesh, self.ranks, self.hosts, self.name = found, mesh, ranks, hosts, name
         self.watch = Watch(mesh)
-        self._own = self.wire(list(range(mesh.size)), f"{name}/control", timeout)
+        self._own = self._wire(list(range(mesh.size)), f"{name}/control", timeout)
 
     def wire(self, members: list[int], name: str, timeout: timedelta) -> Wire:
         """The connections of a group of processes, given by their ranks in the mesh: each of them has to ask for it."""
+        wire = self._wire(members, name, timeout)
+
+        def part(some: list[int], what: str) -> Wire:
+            made = self._wire(some, f"{name}/{what}", timeout, members)
+            made.in_background = lambda: wire.in_background()
+            made.is_local = lambda: all(m == self.mesh.rank or self.mesh.is_beside(m) for m in some)
+            return made
+
+        wire.host_sums = HostSums.make(wire, by_host(members, self.hosts), part)
+        return wire
+
+    def _wire(self, members: list[int], name: str, timeout: timedelta, watched: list[int] | None = None) -> Wire:
         mpi = self.library.mpi
         tag = int.from_bytes(name.encode(), "little") % 32749
 
@@ -240,8 +253,8 @@ class World:
 
         communicator = guarded(self.mesh, create, timeout, "making a communicator")
         communicator.Set_errhandler(mpi.ERRORS_RETURN)
-        spans_hosts = len({self.hosts[m] for m in members}) > 1
-        return Wire(self.library, self.mesh, communicator, members, self.watch, spans_hosts)
+        spans_hosts = len(by_host(members, self.hosts)) > 1
+        return Wire(self.library, self.mesh, communicator, members, self.watch, spans_hosts, watched)
 
     def leave(self, by_error: bool = False) -> None:
         """Wait until the others have what this process has sent; not for long, since they may go on without it."""

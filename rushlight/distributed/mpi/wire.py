@@ -19,6 +19,7 @@ from ...core.foreign import ctypes
 from ..errors import DistBackendError
 from ..mesh import Mesh
 from ..reduce_op import RedOpType, combine, scaled
+from .host_sums import HostSums
 from .library import Library
 from .ring import RingSums
 from .shared_sums import LEAST_BYTES, SharedSums
@@ -34,7 +35,10 @@ _SUMS = (RedOpType.SUM, RedOpType.AVG)
 
 
 class Wire:
-    """A communicator of the processes `members` (ranks in the mesh). spans_hosts: whether they are on several hosts."""
+    """A communicator of the processes `members` (ranks in the mesh). spans_hosts: whether they are on several hosts.
+
+    watched: the processes without which its calls cannot end; by default its members.
+    """
 
     def __init__(
         self,
@@ -44,8 +48,10 @@ class Wire:
         members: list[int],
         watch: Watch,
         spans_hosts: bool = False,
+        watched: list[int] | None = None,
     ):
         self.library, self.mesh, self.members, self.watch, self.spans_hosts = library, mesh, members, watch, spans_hosts
+        self._watched = members if watched is None else watched
         self.size, self.rank = len(members), members.index(mesh.rank)
         self._communicator = communicator
         self._comm = library.handle(communicator)
@@ -58,6 +64,7 @@ class Wire:
         self._sums: SharedSums | None = None
         self._has_asked = False  # whether they can share memory
         self._ring: RingSums | None = None
+        self.host_sums: HostSums | None = None  # where several of its processes are on one of several hosts
         watch.add(self._alarm)
 
     # ------------------------------------------------------------------------------------------ one operation
@@ -92,7 +99,7 @@ class Wire:
 
         deadline: of `time.monotonic()`. is_done: whether it has ended.
         """
-        problem = self.mesh.trouble(call.key, self.members)
+        problem = self.mesh.trouble(call.key, self._watched)
         if problem:
             if _ends_soon(is_done, _GRACE_S):
                 return True
@@ -106,7 +113,7 @@ class Wire:
         """Look now and then, and leave the processor to those that compute, until another thread waits for the call."""
         deadline = time.monotonic() + call.timeout.total_seconds()
         while not alarm.is_done():
-            if not self.in_background() or time.monotonic() > deadline or self.mesh.trouble(call.key, self.members):
+            if not self.in_background() or time.monotonic() > deadline or self.mesh.trouble(call.key, self._watched):
                 return False
             time.sleep(_LOOK_S)
         return True
@@ -115,7 +122,7 @@ class Wire:
         """After an operation without an end, this process's next one would be taken for that by the others."""
         what = f"{type(error).__name__}: {error}".rstrip(": ")
         self._failure = str(error) if isinstance(error, DistBackendError) else f"{call.text()} was interrupted ({what})"
-        if not self.mesh.trouble(call.key, self.members):
+        if not self.mesh.trouble(call.key, self._watched):
             self.mesh.fail(call.key, f"process {self.mesh.rank}: {self._failure}")
 
     def settle(self, limit_s: float) -> None:
@@ -123,7 +130,7 @@ class Wire:
         if self._failure is None and not self.library.functions["Ibarrier"](self._comm, self._alarm.address):
             deadline = time.monotonic() + limit_s
             while not self._alarm.is_done() and time.monotonic() < deadline:
-                if self.mesh.trouble(b"", self.members):
+                if self.mesh.trouble(b"", self._watched):
                     break
                 time.sleep(0.001)
             self._failure = "the group has been destroyed"
@@ -227,7 +234,7 @@ class Wire:
     def all_reduce(self, call: Call, array: np.ndarray, op: RedOpType, factor: float = 1.0) -> np.ndarray:
         """The reduction over all ranks of the arrays times `factor`; in `array`'s own memory where that can be."""
         if self.spans_hosts and RingSums.takes(self, array, op):
-            return self._sum_by_ring(call, array if _in_place(array) else np.array(array, order="C"), op, factor)
+            return self._sum_between_hosts(call, array if _in_place(array) else np.array(array, order="C"), op, factor)
         native = self.library.reduction(array.dtype, op)
         if native is None:
             return self._reduce_parts(call, scaled(array, factor), op)
@@ -240,12 +247,14 @@ class Wire:
         self._do(call, "Iallreduce", self.library.in_place, address(array), array.size, kind, operation, keep=array)
         return self._shared(array, op)
 
-    def _sum_by_ring(self, call: Call, array: np.ndarray, op: RedOpType, factor: float) -> np.ndarray:
+    def _sum_between_hosts(self, call: Call, array: np.ndarray, op: RedOpType, factor: float) -> np.ndarray:
         if self._failure is not None:
             raise DistBackendError(self._failure)
-        self._ring = self._ring or RingSums(self)
+        sums = self.host_sums
+        if sums is None:
+            sums = self._ring = self._ring or RingSums(self)
         try:
-            self._ring.sum(call, array, factor)
+            sums.sum(call, array, factor)
         except BaseException as error:
             self._give_up(call, error)
             raise

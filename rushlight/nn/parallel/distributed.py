@@ -63,6 +63,7 @@ class _Pass:
     def __init__(self, model: DistributedDataParallel, averaging: bool):
         self.model, self.averaging = model, averaging
         self.group, self.reducer = model.process_group, model.reducer
+        self.assigns = ((model.__dict__, "require_forward_param_sync"),)
         syncs, is_repeatable = model.require_forward_param_sync, model._is_repeatable
         reducer = model.reducer
         self.condition = (

@@ -135,7 +135,7 @@ class Reducer:
     buckets.
     """
 
-    name, writes = "the end of DistributedDataParallel's averages", False
+    name, writes, assigns = "the end of DistributedDataParallel's averages", False, ()
 
     def __init__(
         self,
