@@ -102,7 +102,7 @@ def first_of_each(samples):
 def start(worker):
     global started
     started = worker
-    os.write(1, f"started {worker}\n".encode())  # in one piece, whatever the other worker prints
+    os.write(1, f"started {worker}\\n".encode())  # in one piece, whatever the other worker prints
 
 
 def failing_start(worker):
