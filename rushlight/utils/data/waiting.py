@@ -48,8 +48,10 @@ class SelectPoll:
         if not self._events:  # Windows' select() refuses three empty lists
             time.sleep(timeout_s)
             return []
-        wanted = [[fd for fd, events in self._events.items() if events & event] for event in (READABLE, WRITABLE)]
-        readable, writable, _ = map(set, select.select(*wanted, [], timeout_s))
+        to_read, to_write = (
+            [fd for fd, events in self._events.items() if events & event] for event in (READABLE, WRITABLE)
+        )
+        readable, writable, _ = map(set, select.select(to_read, to_write, [], timeout_s))
         return [
             (fd, READABLE * (fd in readable) | WRITABLE * (fd in writable))
             for fd in self._events
