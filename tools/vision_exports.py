@@ -71,9 +71,28 @@ def spread_scores(model: Any, name: str) -> None:
         if isinstance(m, nn.BatchNorm2d):
             m.momentum = 0.9
     model.backbone.train()(sample(name, 3, 2))
-    for path, layer in model.named_modules():
-        if ("cls" in path or "classification" in path) and isinstance(layer, (nn.Conv2d, nn.Linear)):
-            layer.weight *= 2 / (layer.weight.std() * layer.weight[0].numel() ** 0.5)
+    heads = {
+        path: layer
+        for path, layer in model.named_modules()
+        if ("cls" in path or "classification" in path) and isinstance(layer, (nn.Conv2d, nn.Linear))
+    }
+    for layer in heads.values():
+        layer.weight *= 2 / (layer.weight.std() * layer.weight[0].numel() ** 0.5)
+    if "fcos" in name or "retinanet" in name:
+        lower_scores([layer for path, layer in heads.items() if path.endswith("cls_logits")], model, name)
+
+
+def lower_scores(layers: list[Any], model: nn.Module, name: str) -> None:
+    """Let a sigmoid's largest logits be about 2, where it does not make different ones equal."""
+    seen: list[Any] = []
+    for layer in layers:
+        layer.bias.zero_()
+        hook = layer.register_forward_hook(lambda module, given, result: seen.append(result))
+        model.eval()(sample(name, 3, 1))
+        hook.remove()
+        largest, spread = max(float(t.max()) for t in seen), max(float(t.std()) for t in seen)
+        layer.weight *= 1.5 / spread
+        layer.bias.fill_(2 - 1.5 * largest / spread)
 
 
 def is_detector(name: str) -> bool:

@@ -2,8 +2,9 @@
 
 import pytest
 from rushlight.vision import ops
-from rushlight.vision.models.detection import MaskRCNN, RetinaNet
+from rushlight.vision.models.detection import KeypointRCNN, MaskRCNN, RetinaNet
 from rushlight.vision.models.detection.anchor_utils import AnchorGenerator
+from rushlight.vision.models.detection.keypoints import heatmaps_to_keypoints
 
 import rushlight as torch
 from rushlight import nn
@@ -56,6 +57,22 @@ def test_means_within_boxes(options):
         torch.testing.assert_close(program(*given)[0], Aligned(**options)(*given), rtol=1e-5, atol=1e-5)
 
 
+class Keypoints(nn.Module):
+    def forward(self, maps, rois):
+        return heatmaps_to_keypoints(maps, rois)
+
+
+def test_points_in_boxes_of_any_size():
+    def sample(n):
+        return torch.randn(n, 5, 14, 14, generator=torch.Generator().manual_seed(n)), boxes(n, n)[0]
+
+    program = torch.onnx.export(Keypoints(), sample(6), dynamic_shapes=({0: "n"},) * 2)
+    onnx.checker.check_model(program.model_proto, full_check=True)
+    for n in (0, 1, 6, 40):
+        for found, expected in zip(program(*sample(n)), Keypoints()(*sample(n)), strict=True):
+            torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+
+
 def detector(kind, **options):
     torch.manual_seed(0)
     backbone = nn.Sequential(nn.Conv2d(3, 8, 3, 4, 1), nn.ReLU(), nn.Conv2d(8, 8, 3, 2, 1))
@@ -70,9 +87,13 @@ def detector(kind, **options):
     return model
 
 
-@pytest.mark.parametrize("name", ["of one stage", "with masks"])
+@pytest.mark.parametrize("name", ["of one stage", "with masks", "with keypoints"])
 def test_detectors(name):
-    kinds = {"of one stage": (RetinaNet, ["anchor_generator"]), "with masks": (MaskRCNN, ["rpn_anchor_generator"])}
+    kinds = {
+        "of one stage": (RetinaNet, ["anchor_generator"]),
+        "with masks": (MaskRCNN, ["rpn_anchor_generator"]),
+        "with keypoints": (KeypointRCNN, ["rpn_anchor_generator"]),
+    }
     kind, anchors = kinds[name]
     model = detector(kind, anchors=anchors)
     if name == "of one stage":

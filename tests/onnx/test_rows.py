@@ -410,3 +410,21 @@ def test_vision_transformer():
         image_size=32, patch_size=8, num_layers=2, num_heads=2, hidden_dim=16, mlp_dim=32, num_classes=5
     )
     compare(randomised(model), (sample(1, 3, 32, 32),), (sample(2, 3, 32, 32),), shapes=({0: "batch"},))
+
+
+@pytest.mark.parametrize("mode", ["linear", "bilinear", "bicubic", "trilinear"])
+@pytest.mark.parametrize("aligned", [False, True])
+def test_images_of_fixed_sizes_have_the_places_of_pixels_that_are_here(mode, aligned):
+    """`Resize` of ONNX Runtime rounds them in another way: by 2e-5 for these sizes."""
+    rank = {"linear": 1, "trilinear": 3}.get(mode, 2)
+    sizes, small = (160, 31, 7)[:rank], (64, 64, 3)[:rank]
+    resized = Called(lambda x: F.interpolate(x, sizes, mode=mode, align_corners=aligned))
+    program = compare(resized, (sample(2, 3, *small),), (sample(4, 3, *small),), shapes=(({0: "batch"},),))
+    x = sample(4, 3, *small) + 1
+    assert (program(x)[0] - resized(x)).abs().max() < 2e-6
+
+
+def test_images_twice_as_large_stay_one_node():
+    resized = Called(lambda x: F.interpolate(x, (16, 32), mode="bilinear"))
+    program = compare(resized, (sample(2, 3, 8, 8),))
+    assert [node.op_type for node in program.model_proto.graph.node][-1] == "Resize"

@@ -204,3 +204,38 @@ def test_grid_errors():
         ops.grid_sample(x, rl.zeros(3, 6, 7, 2), align_corners=False)
     with pytest.raises(ValueError, match="batch of 2D affine matrices"):
         ops.affine_grid(rl.ones(2, 2, 2), (2, 3, 4, 5), align_corners=False)
+
+
+# torch's numbers for 640 elements, 0 and 1 in turn, at 1,066 places: it rounds a place to float32, 2e-5 from where it is
+AT_LARGE_SIZES = {
+    "linear": [0.59942626953125, 0.0628662109375, 0.77581787109375],
+    "bilinear": [0.59942626953125, 0.0628662109375, 0.77581787109375],
+    "trilinear": [0.59942626953125, 0.0628662109375, 0.77581787109375],
+    "bicubic": [0.6471737027168274, 0.011359691619873047, 0.8717606663703918],
+}
+GRADIENTS_AT_LARGE_SIZES = {
+    "linear": [1.233551025390625, 1.935272216796875, 1.27294921875],
+    "bilinear": [1.233551025390625, 1.935272216796875, 1.27294921875],
+    "trilinear": [1.233551025390625, 1.935272216796875, 1.27294921875],
+    "bicubic": [1.2681951522827148, 1.9605906009674072, 1.294158697128296],
+}
+
+
+@pytest.mark.parametrize("mode", AT_LARGE_SIZES)
+def test_places_are_rounded_as_in_torch(mode):
+    rank = {"linear": 0, "trilinear": 2}.get(mode, 1)
+    x = (rl.arange(640) % 2).float().view(1, 1, 640, *[1] * rank).requires_grad_()
+    y = rl.nn.functional.interpolate(x, (1066, *[1] * rank), mode=mode)
+    rl.testing.assert_close(y.flatten()[[531, 700, 1001]], rl.tensor(AT_LARGE_SIZES[mode]), rtol=0, atol=2e-7)
+    y.backward((rl.arange(1066) % 3).float().view_as(y))
+    expected = rl.tensor(GRADIENTS_AT_LARGE_SIZES[mode])
+    rl.testing.assert_close(x.grad.flatten()[[301, 422, 600]], expected, rtol=0, atol=4e-7)
+
+
+def test_the_gradient_of_a_bicubic_image_of_the_same_size_is_copied():
+    """As by torch, although the image itself is not where a scale factor says that its pixels are elsewhere."""
+    x = rl.zeros(1, 1, 5, 4, requires_grad=True)
+    y = rl.nn.functional.interpolate(x, scale_factor=(1.1, 1.2), mode="bicubic")
+    g = rl.arange(20.0).view(1, 1, 5, 4)
+    y.backward(g)
+    assert rl.equal(x.grad, g)

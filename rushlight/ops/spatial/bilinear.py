@@ -15,7 +15,7 @@ import numpy as np
 from ...core.random.libm import fma
 from ..pointwise.building_blocks import F32
 
-__all__ = ["ORDERS", "Taps", "taps", "upsampled", "vector_channels"]
+__all__ = ["ORDERS", "Taps", "sources", "taps", "upsampled", "vector_channels"]
 
 # Of the upper left, upper right, lower left, lower right; the second one in vectors.
 ORDERS = (1, 0, 2, 3), (2, 3, 1, 0)
@@ -40,16 +40,11 @@ def vector_channels(channels: int, dtype: np.dtype) -> int:
 def taps(n: int, out: int, scale: float | None, align_corners: bool, dtype: np.dtype) -> Taps:
     """The taps from n elements to `out`; read-only, since callers share them."""
     t = dtype.type
-    places = np.arange(out, dtype=dtype)
-    if n == out:
+    if n == out:  # torch copies then, whatever the scale factor
         low = high = np.arange(n)
         part = np.zeros(n, dtype)
     else:
-        if align_corners:
-            at = places * (t(n - 1) / t(out - 1) if out > 1 else t(0))
-        else:
-            ratio = t(1.0 / scale) if scale is not None and scale > 0 else t(n) / t(out)
-            at = np.maximum(_fused(places + t(0.5), ratio, -0.5), t(0))
+        at = np.maximum(sources(n, out, scale, align_corners, dtype), t(0))
         low = np.minimum(np.floor(at).astype(np.int64), n - 1)
         part = np.clip(at - low.astype(dtype), t(0), t(1))
         high = np.minimum(low + 1, n - 1)
@@ -57,6 +52,24 @@ def taps(n: int, out: int, scale: float | None, align_corners: bool, dtype: np.d
     for a in found:
         a.flags.writeable = False
     return found
+
+
+def sources(
+    n: int, out: int, scale: float | None, align_corners: bool, dtype: np.dtype, is_fused: bool = True
+) -> np.ndarray:
+    """The place of each element of the result among the n of the input, before the first and after the last as well.
+
+    is_fused: torch's forward kernels, and those that spread gradients linearly, multiply and add with one rounding.
+    Shape: (out,)
+    """
+    t = dtype.type
+    places = np.arange(out, dtype=dtype)
+    if align_corners:
+        return places * (t(n - 1) / t(out - 1) if out > 1 else t(0))
+    ratio = t(1.0 / scale) if scale is not None and scale > 0 else t(n) / t(out)
+    if not is_fused:
+        return (places + t(0.5)) * ratio - t(0.5)
+    return _fused(places + t(0.5), ratio, -0.5)
 
 
 def _fused(x: np.ndarray, y: np.floating, z: float) -> np.ndarray:

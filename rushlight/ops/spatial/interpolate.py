@@ -43,24 +43,9 @@ def _nearest_taps(n, out, scale, exact, whole):
     return np.minimum(at, n - 1)[:, None], np.ones((out, 1))
 
 
-def _source(n, out, scale, align_corners, cubic):
-    """The place of each element of the result in the input, in float64."""
-    ratio = _ratio(n, out, scale, align_corners)
-    places = np.arange(out, dtype=np.float64)
-    if align_corners:
-        return places * ratio
-    at = (places + 0.5) * ratio - 0.5
-    return at if cubic else np.maximum(at, 0)
-
-
-def _linear_taps(n, out, scale, align_corners):
-    if n == out:  # torch copies then, whatever the scale factor
-        scale = None
-    at = _source(n, out, scale, align_corners, False)
-    low = np.minimum(np.floor(at).astype(np.int64), n - 1)
-    high = np.minimum(low + 1, n - 1)
-    part = np.clip(at - low, 0, 1)
-    return np.stack([low, high], 1), np.stack([1 - part, part], 1)
+def _linear_taps(n, out, scale, align_corners, d):
+    found = bilinear.taps(n, out, scale, align_corners, d)
+    return np.stack(found[:2], 1).astype(np.int64), np.stack(found[2:], 1)
 
 
 def cubic_weights(part):
@@ -76,11 +61,29 @@ def cubic_weights(part):
     return far(part + 1), near(part), near(1 - part), far(2 - part)
 
 
-def _cubic_taps(n, out, scale, align_corners):
-    at = _source(n, out, scale, align_corners, True)
-    low = np.floor(at).astype(np.int64)
+def _cubic_taps(n, out, scale, align_corners, d, is_fused):
+    at = bilinear.sources(n, out, scale, align_corners, d, is_fused)
+    low = np.minimum(np.floor(at).astype(np.int64), n - 1)
+    part = np.clip(at - low.astype(d), 0, 1)
     where = np.clip(low[:, None] + np.arange(-1, 3), 0, n - 1)
-    return where, np.stack(cubic_weights(at - low), 1)
+    return where, np.stack(_fused_cubic_weights(part) if is_fused and d is F32 else cubic_weights(part), 1)
+
+
+def _fused_cubic_weights(part):
+    """The same in float32, each product and the sum after it rounded once, as torch's compiler has it."""
+    a = -0.75
+
+    def fused(x, y, z):
+        return (x.astype(np.float64) * y + z).astype(F32)
+
+    def near(x):
+        return fused(fused(x, a + 2, -(a + 3)) * x, x, 1)
+
+    def far(x):
+        return fused(fused(fused(x, a, -5 * a), x, 8 * a), x, -4 * a)
+
+    one = F32.type(1)
+    return far(part + one), near(part), near(one - part), far((one - part) + one)
 
 
 def _triangle(x):
@@ -100,23 +103,26 @@ def _lanczos(x):
 _FILTERS = {"bilinear": (_triangle, 1), "bicubic": (_cubic, 2), "lanczos": (_lanczos, 3)}
 
 
-def _wide_taps(n, out, scale, align_corners, mode):
-    """The taps of an anti-aliasing filter, which widens as the image shrinks."""
+def _wide_taps(n, out, scale, align_corners, mode, d):
+    """The taps of an anti-aliasing filter, which widens as the image shrinks; rounded to `d` where torch rounds."""
     kernel, radius = _FILTERS[mode]
-    ratio = _ratio(n, out, scale, align_corners)
-    support, inverse = (radius * ratio, 1 / ratio) if ratio >= 1 else (radius, 1.0)
-    centers = ratio * (np.arange(out) + 0.5)
-    first = np.maximum((centers - support + 0.5).astype(np.int64), 0)
-    last = np.minimum((centers + support + 0.5).astype(np.int64), n)
+    ratio = float(d.type(_ratio(n, out, scale, align_corners)))
+    support = d.type(radius * max(ratio, 1.0))
+    inverse = float(d.type(1 / max(ratio, 1.0)))
+    centers = (ratio * (np.arange(out) + 0.5)).astype(d)
+    first = np.maximum(((centers - support).astype(np.float64) + 0.5).astype(np.int64), 0)
+    last = np.minimum(((centers + support).astype(np.float64) + 0.5).astype(np.int64), n)
     where = first[:, None] + np.arange(int((last - first).max()))
-    weights = kernel((where - centers[:, None] + 0.5) * inverse) * (where < last[:, None])
-    return np.minimum(where, n - 1), weights / weights.sum(1, keepdims=True)
+    places = ((where.astype(d) - centers[:, None]).astype(np.float64) + 0.5) * inverse
+    weights = kernel(places.astype(d)) * (where < last[:, None]).astype(d)
+    return np.minimum(where, n - 1), weights / np.add.accumulate(weights, 1)[:, -1:]
 
 
 @functools.lru_cache(256)
-def _taps(n, out, scale, mode, align_corners, antialias, whole=True):
+def _taps(n, out, scale, mode, align_corners, antialias, d, whole=True, is_fused=True):
     """(where, weights) along one axis from n to `out` elements. Shape: (out, taps) twice
 
+    d: the type that torch computes linear and cubic weights in, that of the elements: places are rounded to it.
     whole: the nearest element where the size stays or doubles follows from the sizes alone. torch does so for images,
     and for the gradients of sequences and volumes but not for their values, so that those differ for uneven scale
     factors.
@@ -124,14 +130,16 @@ def _taps(n, out, scale, mode, align_corners, antialias, whole=True):
     if mode.startswith("nearest"):
         return _nearest_taps(n, out, scale, mode == "nearest-exact", whole)
     if antialias:
-        return _wide_taps(n, out, scale, align_corners, mode)
-    return (_cubic_taps if mode == "bicubic" else _linear_taps)(n, out, scale, align_corners)
+        return _wide_taps(n, out, scale, align_corners, mode, d)
+    if mode == "bicubic":
+        return _cubic_taps(n, out, scale, align_corners, d, is_fused)
+    return _linear_taps(n, out, scale, align_corners, d)
 
 
 @functools.lru_cache(256)
-def _transposed_taps(n, out, scale, mode, align_corners, antialias):
+def _transposed_taps(n, out, scale, mode, align_corners, antialias, d):
     """The taps of the transpose: for each of the n elements, where in the result it counts, and how much."""
-    where, weights = _taps(n, out, scale, mode, align_corners, antialias)
+    where, weights = _taps(n, out, scale, mode, align_corners, antialias, d, is_fused=mode != "bicubic")
     lists: list[list] = [[] for _ in range(n)]
     for o in range(out):
         for i, w in zip(where[o], weights[o], strict=True):
@@ -168,7 +176,7 @@ def _factors(sizes, size, scales, mode, whole=True):
     if not mode.startswith("nearest") or any(n == 0 or out % n for n, out in zip(sizes, size, strict=True)):
         return None
     for n, out, scale in zip(sizes, size, scales, strict=True):
-        where, _ = _taps(n, out, scale, mode, False, False, whole)
+        where, _ = _taps(n, out, scale, mode, False, False, F32, whole)
         if not np.array_equal(where[:, 0], np.arange(out) * n // out):
             return None
     factors = tuple(out // n for n, out in zip(sizes, size, strict=True))
@@ -227,7 +235,7 @@ def _upsample(input, /, size, scales, mode, align_corners, antialias):
     if mode == "bilinear" and not antialias and d is F32 and type(x) is np.ndarray:
         return bilinear.upsampled(x, *axes_taps(x.shape[2:], size, scales, align_corners, d))
     for i in reversed(range(len(size))):
-        where, weights = _taps(x.shape[2 + i], size[i], scales[i], mode, align_corners, antialias, whole)
+        where, weights = _taps(x.shape[2 + i], size[i], scales[i], mode, align_corners, antialias, x.dtype, whole)
         x = _resampled(x, 2 + i, where, weights)
         if d.kind == "u":  # each axis' result is rounded to bytes
             x = np.clip(np.floor(x + 0.5), 0, 255)
@@ -239,11 +247,13 @@ def upsample_backward(g, /, sizes, scales, mode, align_corners, antialias):
     """The transpose of resampling from `sizes`. Shape: (N, C, *) -> (N, C, *sizes)"""
     d = g.dtype
     x = g.astype(_working_type(d), copy=False)
+    if mode == "bicubic" and not antialias and tuple(sizes) == g.shape[2:]:  # as torch, whatever the scale factor
+        return np.array(x, d, order="C") if isinstance(x, np.ndarray) else x.astype(d)
     factors = _factors(sizes, g.shape[2:], scales, mode)
     if factors is not None:
         return _contiguous(_gathered(x, factors), d)
     for i, n in enumerate(sizes):
-        where, weights = _transposed_taps(n, x.shape[2 + i], scales[i], mode, align_corners, antialias)
+        where, weights = _transposed_taps(n, x.shape[2 + i], scales[i], mode, align_corners, antialias, x.dtype)
         x = _resampled(x, 2 + i, where, weights)
     return np.ascontiguousarray(x, d)
 

@@ -167,9 +167,16 @@ class Builder:
         """Add a node with one result; its name."""
         return self.several(kind, inputs, 1, **attributes)[0]
 
-    def body(self, values: Sequence[tuple[str, dtypes.dtype]], make: Callable, kinds: Sequence[dtypes.dtype]) -> Any:
+    def body(
+        self,
+        values: Sequence[tuple[str, dtypes.dtype]],
+        make: Callable,
+        kinds: Sequence[dtypes.dtype],
+        shape: Sequence[int] | None = None,
+    ) -> Any:
         """A graph of its own for a node such as Scan: `make(*names)` adds its nodes for values of the given names and
-        dtypes, and gives its results, of the dtypes `kinds`. Constants that it needs are those of the whole graph.
+        dtypes (and of one `shape`, if it is known), and gives its results, of the dtypes `kinds`. Constants that it needs
+        are those of the whole graph.
         """
         from onnx import helper
 
@@ -178,7 +185,7 @@ class Builder:
             inputs = [self.unique(name) for name, _ in values]
             results = [self.emit("Identity", name) for name in make(*inputs)]
             taken = [
-                helper.make_tensor_value_info(n, onnx_type(kind), None)
+                helper.make_tensor_value_info(n, onnx_type(kind), shape)
                 for n, (_, kind) in zip(inputs, values, strict=True)
             ]
             given = [

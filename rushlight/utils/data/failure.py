@@ -36,7 +36,12 @@ class ExceptionWrapper:
             error = self.exc_type(message)
         except Exception:  # a constructor that wants other arguments
             raise RuntimeError(message) from None
-        raise error
+        try:
+            raise error
+        finally:
+            del (
+                error
+            )  # else it would be in a cycle with its traceback, which keeps the loader's iterator, and its workers
 
 
 def _picklable_type(kind: type) -> type:

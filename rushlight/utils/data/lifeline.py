@@ -13,9 +13,13 @@ def die_with_parent(parent: int, tied_to_thread: bool) -> None:
     """Have the kernel kill this process when the one that forked it dies.
 
     The kernel means the forking thread's death, so a process that was forked by another thread than the main one must
-    not ask for it (`tied_to_thread=False`); it notices by `watch_process` instead, between two batches.
+    not ask for it (`tied_to_thread=False`); it notices by `watch_process` instead, between two batches. So does one on
+    Windows.
     """
     import signal
+
+    if sys.platform == "win32":  # where os.kill(parent, 0) sends it a Ctrl-C
+        return
 
     if tied_to_thread and (prctl := getattr(loaded_functions(), "prctl", None)) is not None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -42,17 +46,21 @@ def interrupts_held():
     """Hold Ctrl-C back while a process starts: it inherits that, until `release_interrupts` where it can handle one.
 
     Blocking the signal is not enough: another native thread, such as one of OpenBLAS, may receive it, and Python then
-    runs the handler in this one. So the handler only takes a note meanwhile.
+    runs the handler in this one. So the handler only takes a note meanwhile. Windows has no such blocking: there a
+    process that is interrupted while it starts prints that, as those of torch do.
     """
     import signal
 
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    mask = getattr(signal, "pthread_sigmask", None)
+    before = mask and mask(signal.SIG_BLOCK, [])
     try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # raises, after it has blocked, what came before
+        if mask is not None:
+            mask(signal.SIG_BLOCK, [signal.SIGINT])  # raises, after it has blocked, what came before
         _notes.take()
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if mask is not None:
+            mask(signal.SIG_SETMASK, before)
         _notes.hand_over()
 
 
@@ -61,7 +69,8 @@ def release_interrupts() -> None:
     import signal
 
     _notes.hand_over()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
 class _Notes:
@@ -110,9 +119,18 @@ def is_alive(pid: int) -> bool:
 def watch_process(pid: int, fallback: int) -> int:
     """A descriptor that becomes readable when the process dies: a pidfd, or a duplicate of multiprocessing's sentinel.
 
-    The sentinel is a pipe, which stays silent while any other forked process holds its far end.
+    The sentinel is a pipe, which stays silent while any other forked process holds its far end. On Windows it is the
+    process's handle, which stays multiprocessing's. `stop_watching` gives back what was taken.
     """
+    if sys.platform == "win32":
+        return fallback
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
         return os.dup(fallback)
+
+
+def stop_watching(watch: int) -> None:
+    """Close what `watch_process` has opened."""
+    if sys.platform != "win32":
+        os.close(watch)

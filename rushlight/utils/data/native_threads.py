@@ -17,7 +17,7 @@ _LIBRARIES = (
     ("libiomp5", "omp_get_max_threads", "omp_set_num_threads"),
 )
 
-_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
 def use_one_native_thread() -> None:
@@ -37,16 +37,24 @@ def one_native_thread():
     """Limit this process to one native thread for a while, so that what it forks meanwhile starts with one.
 
     A forked child must not lower the number itself: OpenBLAS first starts its threads again, which then spin, and a
-    GNU OpenMP team that was started before the fork can never be used again.
+    GNU OpenMP team that was started before the fork can never be used again. Where loaded libraries are not known
+    (outside of Linux), a process that is started meanwhile is told by its environment.
     """
     before = [(put, get()) for get, put in _loaded_libraries()]
+    variables = {} if before or _library_paths() else {name: os.environ.get(name) for name in _VARIABLES}
     for put, _ in before:
         put(1)
+    os.environ.update(dict.fromkeys(variables, "1"))
     try:
         yield
     finally:
         for put, count in before:
             put(count)
+        for name, value in variables.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _loaded_libraries() -> list:

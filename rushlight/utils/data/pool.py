@@ -1,14 +1,14 @@
 """The worker processes of one iterator: started, fed, listened to, and cleared away."""
 
 import os
-import select
 import time
 from typing import Any
 
 from rushlight.utils.data.fetch import shorten
-from rushlight.utils.data.lifeline import interrupts_held, start_servers, watch_process
+from rushlight.utils.data.lifeline import interrupts_held, start_servers, stop_watching, watch_process
 from rushlight.utils.data.native_threads import one_native_thread
-from rushlight.utils.data.transport import Channel, channel_over, open_channel_pair, require_transport
+from rushlight.utils.data.transport import Channel, channel_over, open_channel_pair
+from rushlight.utils.data.waiting import READABLE, WRITABLE, open_poll
 from rushlight.utils.data.worker import Job, run_worker
 
 # A worker may finish the sample at hand and clean up; after that it is asked by a signal, then killed.
@@ -28,11 +28,10 @@ class WorkerPool:
     """
 
     def __init__(self, context, job: Job) -> None:
-        require_transport()
         self.processes: list = []
         self._channels: list[Channel] = []
         self._watches: list[int] = []
-        self._poll = select.poll()
+        self._poll = open_poll()
         self._worker_by_channel: dict[int, int] = {}
         self._worker_by_watch: dict[int, int] = {}
         self._owner = os.getpid()
@@ -73,8 +72,8 @@ class WorkerPool:
         self._watches.append(watch)
         self._worker_by_channel[channel.fileno()] = worker
         self._worker_by_watch[watch] = worker
-        self._poll.register(channel, select.POLLIN)
-        self._poll.register(watch, select.POLLIN)
+        self._poll.register(channel, READABLE)
+        self._poll.register(watch, READABLE)
 
     @property
     def is_usable(self) -> bool:
@@ -85,7 +84,7 @@ class WorkerPool:
         channel = self._channels[worker]
         try:
             if not channel.post(message):
-                self._poll.modify(channel, select.POLLIN | select.POLLOUT)
+                self._poll.modify(channel, READABLE | WRITABLE)
         except ConnectionError:
             self._report_dead([worker])
 
@@ -111,9 +110,9 @@ class WorkerPool:
             worker = self._worker_by_channel[fd]
             channel = self._channels[worker]
             try:
-                if event & select.POLLOUT and channel.flush():
-                    self._poll.modify(channel, select.POLLIN)
-                if event & ~select.POLLOUT:
+                if event & WRITABLE and channel.flush():
+                    self._poll.modify(channel, READABLE)
+                if event & ~WRITABLE:
                     received.append((worker, channel.receive()))
             except BlockingIOError:  # of a stream, a part of a message
                 pass
@@ -165,7 +164,7 @@ class WorkerPool:
             self._channels[-1].close(hang_up=is_owner)
             self._channels.pop()
         while self._watches:
-            os.close(self._watches.pop())
+            stop_watching(self._watches.pop())
         if is_owner and not self._ended:
             self._end_processes(_GRACE_S if grace_s is None else grace_s)
             self._ended = True

@@ -109,15 +109,8 @@ class Channel:
     """
 
     def __init__(self, connection) -> None:
-        import socket
-
         connection.setblocking(False)
         self._connection = connection
-        # As plain numbers: the enumerations' operators take longer than the calls they are for.
-        self._peek_size = int(socket.MSG_PEEK) | int(socket.MSG_TRUNC)
-        self._take = socket.CMSG_SPACE(4), int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
-        self._lost_descriptor = int(socket.MSG_CTRUNC)
-        self._rights = int(socket.SOL_SOCKET), int(socket.SCM_RIGHTS)
         self._backlog: deque[tuple] = deque()
         self._writer, self._reader = BlockWriter(), BlockReader()
 
@@ -133,15 +126,8 @@ class Channel:
         return self.flush()
 
     def _packet(self, segments: list) -> tuple[list, int | None]:
-        """The packet's parts, and the descriptor that it carries."""
-        lengths = [segment.nbytes for segment in segments]
-        table = struct.pack(f"{1 + len(lengths)}Q", len(lengths), *lengths)
-        offsets, size = _layout(lengths)
-        if size <= INLINE_BYTES and len(segments) <= _MAX_PACKET_SEGMENTS:
-            return _padded(table, segments, offsets), None
-        placed = zip([0, *offsets], [memoryview(table), *segments], strict=True)
-        number, descriptor = self._writer.write(placed, size)
-        return [_BLOCK.pack(0, number, size)], descriptor
+        """What is sent for a message's segments: parts, and the descriptor that goes with them."""
+        raise NotImplementedError
 
     def flush(self) -> bool:
         """Send what the buffer takes; True if nothing is left."""
@@ -155,10 +141,7 @@ class Channel:
         return True
 
     def _send(self, parts: list, descriptor: int | None) -> None:
-        if descriptor is None:
-            self._connection.sendmsg(parts)
-        else:
-            self._connection.sendmsg(parts, [(*self._rights, struct.pack("i", descriptor))])
+        raise NotImplementedError
 
     def receive(self):
         """The next message. BlockingIOError: none is there yet; EOFError: the other end is gone."""
@@ -172,17 +155,7 @@ class Channel:
         return pickle.loads(pickled, buffers=buffers)
 
     def _receive_packet(self) -> tuple[np.ndarray, int | None]:
-        size = self._connection.recv_into(bytearray(1), 1, self._peek_size)
-        if size == 0:
-            raise EOFError("the other process closed the connection")
-        packet = np.empty(size, np.uint8)
-        _, ancillary, flags, _ = self._connection.recvmsg_into([packet], *self._take)
-        if flags & self._lost_descriptor:
-            raise RuntimeError(
-                "Too many open files. Communication with the workers is no longer possible. "
-                "Please increase the limit using `ulimit -n` in the shell."
-            )
-        return packet, struct.unpack("i", ancillary[0][2])[0] if ancillary else None
+        raise NotImplementedError
 
     def close(self, hang_up: bool = True) -> None:
         """Close this copy of the end; `hang_up` ends the connection whoever else holds a copy (forked processes do)."""
@@ -199,11 +172,56 @@ class Channel:
         self._connection.close()
 
 
+class PacketChannel(Channel):
+    """A channel over packets that keep their bounds and carry descriptors."""
+
+    def __init__(self, connection) -> None:
+        import socket
+
+        super().__init__(connection)
+        # As plain numbers: the enumerations' operators take longer than the calls they are for.
+        self._peek_size = int(socket.MSG_PEEK) | int(socket.MSG_TRUNC)
+        self._take = socket.CMSG_SPACE(4), int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+        self._lost_descriptor = int(socket.MSG_CTRUNC)
+        self._rights = int(socket.SOL_SOCKET), int(socket.SCM_RIGHTS)
+
+    def _packet(self, segments: list) -> tuple[list, int | None]:
+        """The packet's parts, and the descriptor that it carries."""
+        lengths = [segment.nbytes for segment in segments]
+        table = struct.pack(f"{1 + len(lengths)}Q", len(lengths), *lengths)
+        offsets, size = _layout(lengths)
+        if size <= INLINE_BYTES and len(segments) <= _MAX_PACKET_SEGMENTS:
+            return _padded(table, segments, offsets), None
+        placed = zip([0, *offsets], [memoryview(table), *segments], strict=True)
+        number, descriptor = self._writer.write(placed, size)
+        return [_BLOCK.pack(0, number, size)], descriptor
+
+    def _send(self, parts: list, descriptor: int | None) -> None:
+        if descriptor is None:
+            self._connection.sendmsg(parts)
+        else:
+            self._connection.sendmsg(parts, [(*self._rights, struct.pack("i", descriptor))])
+
+    def _receive_packet(self) -> tuple[np.ndarray, int | None]:
+        size = self._connection.recv_into(bytearray(1), 1, self._peek_size)
+        if size == 0:
+            raise EOFError("the other process closed the connection")
+        packet = np.empty(size, np.uint8)
+        _, ancillary, flags, _ = self._connection.recvmsg_into([packet], *self._take)
+        if flags & self._lost_descriptor:
+            raise RuntimeError(
+                "Too many open files. Communication with the workers is no longer possible. "
+                "Please increase the limit using `ulimit -n` in the shell."
+            )
+        return packet, struct.unpack("i", ancillary[0][2])[0] if ancillary else None
+
+
 class StreamChannel(Channel):
     """The same over a stream, for systems without packets or anonymous files: each message whole, after its length."""
 
     def __init__(self, connection) -> None:
         super().__init__(connection)
+        self._sends_parts = hasattr(connection, "sendmsg")  # not on Windows
         self._arriving = np.empty(_LENGTH.size, np.uint8)
         self._have, self._is_length = 0, True
 
@@ -212,12 +230,16 @@ class StreamChannel(Channel):
         table = struct.pack(f"{1 + len(lengths)}Q", len(lengths), *lengths)
         offsets, size = _layout(lengths)
         parts = [_LENGTH.pack(size), *_padded(table, segments, offsets)]
-        return [memoryview(part).cast("B") for part in parts if len(part)], None
+        views = [memoryview(part).cast("B") for part in parts if len(part)]
+        return views if self._sends_parts else _joined(views), None
 
     def _send(self, parts: list, descriptor: int | None) -> None:
         """Take away what has gone; BlockingIOError where more is left."""
         while parts:
-            sent = self._connection.sendmsg(parts[:_MAX_PACKET_SEGMENTS])
+            if self._sends_parts:
+                sent = self._connection.sendmsg(parts[:_MAX_PACKET_SEGMENTS])
+            else:
+                sent = self._connection.send(parts[0])
             while sent:
                 gone = min(sent, len(parts[0]))
                 sent -= gone
@@ -238,6 +260,21 @@ class StreamChannel(Channel):
                 return whole, None
 
 
+def _joined(parts: list[memoryview]) -> list[memoryview]:
+    """The same bytes in fewer parts: short ones that follow each other become one."""
+    joined, short = [], []
+    for part in [*parts, None]:
+        if part is not None and part.nbytes < INLINE_BYTES:
+            short.append(part)
+            continue
+        if short:
+            joined.append(memoryview(b"".join(short)))
+            short = []
+        if part is not None:
+            joined.append(part)
+    return joined
+
+
 def _split(memory: np.ndarray) -> list[memoryview]:
     """The segments of a message in a buffer; what is made of them keeps the buffer alive."""
     view = memory.data
@@ -245,17 +282,6 @@ def _split(memory: np.ndarray) -> list[memoryview]:
     lengths = struct.unpack_from(f"{count}Q", view, 8)
     offsets, _ = _layout(lengths)
     return [view[offset : offset + length] for offset, length in zip(offsets, lengths, strict=True)]
-
-
-def require_transport() -> None:
-    """NotImplementedError where the system lacks what channels are made of."""
-    import select
-    import socket
-
-    if not (hasattr(socket, "AF_UNIX") and hasattr(select, "poll")):
-        raise NotImplementedError(
-            "DataLoader(num_workers > 0) needs Unix's sockets and poll(); use num_workers=0 on this system"
-        )
 
 
 def _has_packets() -> bool:
@@ -271,14 +297,17 @@ def channel_over(connection) -> Channel:
     import socket
 
     kind = connection.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE)
-    return StreamChannel(connection) if kind == socket.SOCK_STREAM else Channel(connection)
+    return StreamChannel(connection) if kind == socket.SOCK_STREAM else PacketChannel(connection)
 
 
 def open_channel_pair():
     """Two connected sockets: that keep packet bounds and carry descriptors, or streams where the system has no such."""
     import socket
 
-    pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET if _has_packets() else socket.SOCK_STREAM)
+    # socketpair() of itself: Unix's streams, or on Windows a connection within the machine
+    pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) if _has_packets() else socket.socketpair()
     for connection in pair:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * INLINE_BYTES)
+        if connection.family == socket.AF_INET:  # do not wait for more of what fills no packet
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return pair

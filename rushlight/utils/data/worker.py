@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 from typing import Any
 
 from rushlight.utils.data.failure import ExceptionWrapper
@@ -11,6 +10,7 @@ from rushlight.utils.data.lifeline import die_with_parent, release_interrupts, w
 from rushlight.utils.data.native_threads import use_one_native_thread
 from rushlight.utils.data.seeding import seed_worker
 from rushlight.utils.data.transport import Channel, channel_over
+from rushlight.utils.data.waiting import GONE, READABLE, WRITABLE, open_poll
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
@@ -111,9 +111,9 @@ class _Worker:
         process = parent_process()
         assert process is not None  # a worker has one
         self._parent = watch_process(parent, process.sentinel)
-        self._poll = select.poll()
-        self._poll.register(self._parent, select.POLLIN)
-        self._poll.register(channel, select.POLLIN)
+        self._poll = open_poll()
+        self._poll.register(self._parent, READABLE)
+        self._poll.register(channel, READABLE)
         self._fetcher: Any = None
         self._broken, self._ended = None, False
 
@@ -122,7 +122,7 @@ class _Worker:
         seed = seed_worker(self._job.base_seed, self._id)
         _worker_info = WorkerInfo(self._id, self._job.num_workers, seed, self._job.dataset)
         self._start(initialise=True)
-        while self._wait(select.POLLIN):
+        while self._wait(READABLE):
             try:
                 epoch, task, index = self._channel.receive()
             except BlockingIOError:  # of a stream, a part of a message
@@ -138,11 +138,11 @@ class _Worker:
         """Wait until the channel is ready for `event`; False if the loader hung up or died."""
         self._poll.modify(self._channel, event)
         ready = dict(self._poll.poll())
-        return self._parent not in ready and not ready[self._channel.fileno()] & (select.POLLHUP | select.POLLERR)
+        return self._parent not in ready and not ready[self._channel.fileno()] & GONE
 
     def _wait_until_sent(self) -> bool:
         while not self._channel.flush():
-            if not self._wait(select.POLLOUT):
+            if not self._wait(WRITABLE):
                 return False
         return True
 

@@ -3,6 +3,7 @@
 import rushlight as torch
 from rushlight import float32
 from rushlight.nn import functional as F
+from rushlight_vision.ops.registered import registered
 
 
 def keypoints_to_heatmap(keypoints, rois, heatmap_size):
@@ -25,6 +26,11 @@ def heatmaps_to_keypoints(maps, rois):
 
     Each map is stretched over its box; the middle of its largest pixel is the point.
     """
+    return _heatmaps_to_keypoints(maps, rois)
+
+
+@registered("heatmaps_to_keypoints(Tensor maps, Tensor rois) -> (Tensor, Tensor)")  # torchvision traces a loop instead
+def _heatmaps_to_keypoints(maps, rois):
     count = maps.shape[1]
     points = torch.zeros((len(rois), 3, count), dtype=float32, device=maps.device)
     scores = torch.zeros((len(rois), count), dtype=float32, device=maps.device)

@@ -11,14 +11,14 @@ import pytest
 from rushlight import ops
 from rushlight.core.tensor.tensor import Tensor, wrap
 from rushlight.utils.data import blocks, transport
-from rushlight.utils.data.transport import INLINE_BYTES, Channel, open_channel_pair
+from rushlight.utils.data.transport import INLINE_BYTES, channel_over, open_channel_pair
 
 LARGE = INLINE_BYTES
 
 
 @pytest.fixture
 def ends():
-    here, there = (Channel(end) for end in open_channel_pair())
+    here, there = map(channel_over, open_channel_pair())
     yield here, there
     here.close()
     there.close()
@@ -158,7 +158,7 @@ def test_blocks_that_a_forked_process_may_still_read_are_not_used_again(ends):
 
 
 def test_a_closed_channel_holds_nothing_and_its_tensors_live_on():
-    here, there = (Channel(end) for end in open_channel_pair())
+    here, there = map(channel_over, open_channel_pair())
     gc.collect()
     before = descriptors()
     kept = [send(here, there, i) for i in range(10)]

@@ -13,6 +13,7 @@ from . import (
     pointwise,
     recurrent,
     reductions,
+    resizing,
     scans,
     searching,
     shapes,
@@ -29,7 +30,7 @@ _NAMES = {
 }  # fmt: skip
 
 ROWS = (
-    pointwise.ROWS | reductions.ROWS | shapes.ROWS | layers.ROWS | losses.ROWS | recurrent.ROWS | scans.ROWS
+    pointwise.ROWS | reductions.ROWS | shapes.ROWS | layers.ROWS | resizing.ROWS | losses.ROWS | recurrent.ROWS | scans.ROWS
     | searching.ROWS | draws.ROWS | vision.ROWS
 )  # fmt: skip
 DRAWS = {*draws.ROWS, *draws.WITHOUT_FORM}

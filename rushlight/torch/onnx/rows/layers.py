@@ -1,4 +1,4 @@
-"""Products, convolutions, pooling, normalisation, embeddings, attention and resizing."""
+"""Products, convolutions, pooling, normalisation, embeddings and attention."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 from .... import ops
 from ....core.tensor import dtype as dtypes
 from ....core.tensor.tensor import Tensor
-from ....nn import functional as F
 from ..graph import UNKNOWN, Builder, CannotExport, Item, plain
 
 __all__ = ["ROWS"]
@@ -315,48 +314,7 @@ def _causal(g: Builder, q: Item, k: Item, kind: dtypes.dtype) -> str:
     return g.emit("Trilu", g.emit("Expand", g.constant(-math.inf, kind), shape), g.constant(1), upper=1)
 
 
-# ------------------------------------------------------------------------------------------ resizing
-
-
-def upsample(mode: str, exact: bool = False, antialias: bool = False) -> Callable:
-    """A row of `upsample_*`: the input, sizes or None, align_corners where the mode has it, and factors or None."""
-
-    def row(g: Builder, out: Tensor, x: Item, sizes: Item, *rest: Item) -> str:
-        align = bool(plain(rest[0])) if mode != "nearest" else False
-        if align and antialias:
-            return _resized_by_matrices(g, out, x, mode)
-        factors = [plain(o) for o in rest[mode != "nearest" :]]
-        factors = list(factors[0]) if factors and isinstance(factors[0], (list, tuple)) else factors
-        options: dict[str, Any] = {"mode": mode} | ({"antialias": 1, "exclude_outside": 1} if antialias else {})
-        if mode == "nearest":
-            how = ("half_pixel", "round_prefer_ceil") if exact else ("asymmetric", "floor")
-            options |= {"coordinate_transformation_mode": how[0], "nearest_mode": how[1]}
-        else:
-            options["coordinate_transformation_mode"] = "align_corners" if align else "half_pixel"
-        if mode == "cubic":
-            options["cubic_coeff_a"] = -0.5 if antialias else -0.75
-        if factors and all(f is not None for f in factors):
-            scales = g.constant([1.0, 1.0, *map(float, factors)], dtypes.float32)
-            return g.emit("Resize", g.name(x), "", scales, **options)
-        target = [g.constant([size]) for size in out.shape[2:]]
-        if sizes.value is not None and not sizes.is_constant:
-            target = [g.sizes(sizes)]
-        parts = [g.size_of(x, 0), g.size_of(x, 1), *target]
-        return g.emit("Resize", g.name(x), "", "", g.emit("Concat", *parts, axis=0), **options)
-
-    return row
-
-
-def _resized_by_matrices(g: Builder, out: Tensor, x: Item, mode: str) -> str:
-    """A product for each dimension: where corners are aligned, ONNX's antialiasing filters are not where torch's are."""
-    kind = "bicubic" if mode == "cubic" else "bilinear"
-    rows, columns = (
-        F.interpolate(
-            ops.eye(n, dtype=out.dtype).view(1, n, n, 1), (m, 1), mode=kind, align_corners=True, antialias=True
-        ).view(n, m)
-        for n, m in ((x.fixed_size(dim), out.shape[dim]) for dim in (2, 3))
-    )
-    return g.emit("MatMul", g.emit("MatMul", g.constant(rows.t().contiguous()), g.name(x)), g.constant(columns))
+# ------------------------------------------------------------------------------------------ pixels
 
 
 def pixel_shuffle(g: Builder, out: Tensor, x: Item, factor: Item) -> str:
@@ -487,14 +445,8 @@ ROWS: dict[str, Callable] = {
     **{f"adaptive_avg_pool{n}d": adaptive(n, "Average") for n in (1, 2, 3)},
     "batch_norm": batch_norm, "layer_norm": layer_norm, "rms_norm": rms_norm, "group_norm": group_norm,
     "instance_norm": instance_norm, "embedding": embedding, "scaled_dot_product_attention": attention,
-    **{f"upsample_nearest{n}d": upsample("nearest") for n in (1, 2, 3)}, "upsample_linear1d": upsample("linear"),
-    "upsample_bilinear2d": upsample("linear"), "upsample_trilinear3d": upsample("linear"),
-    "upsample_bicubic2d": upsample("cubic"), "pixel_shuffle": pixel_shuffle, "pixel_unshuffle": pixel_unshuffle,
-    **{f"upsample_nearest_exact{n}d": upsample("nearest", exact=True) for n in (1, 2, 3)},
-    **{f"_upsample_nearest_exact{n}d": upsample("nearest", exact=True) for n in (1, 2, 3)},
+    "pixel_shuffle": pixel_shuffle, "pixel_unshuffle": pixel_unshuffle,
     **{f"adaptive_max_pool{n}d": adaptive(n, "Max") for n in (1, 2, 3)},
-    "_upsample_bilinear2d_aa": upsample("linear", antialias=True),
-    "_upsample_bicubic2d_aa": upsample("cubic", antialias=True),
     "affine_grid_generator": affine_grid, "im2col": im2col, "col2im": col2im,
     "cosine_similarity": cosine_similarity, "pairwise_distance": pairwise_distance,
     "bilinear": bilinear, "cdist": cdist, "channel_shuffle": channel_shuffle, "glu": glu, "grid_sampler": grid_sample, "one_hot": one_hot,
