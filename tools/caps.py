@@ -26,7 +26,7 @@ LEFT_OUT = (
     "compile/test_records", "compile/test_value_errors", "compile/test_capture_errors",
     "compile/test_capturing_threads", "compile/test_threads", "compile/test_memory_use", "compile/test_examples",
     "compile/test_mutations", "compile/test_python_changes", "compile/test_threads_stress", "compile/test_program_cache",
-    "compile/test_code_cache", "compile/test_repeated_operators", "compile/test_capture_steps",
+    "compile/test_code_cache", "compile/test_object_file", "compile/test_repeated_operators", "compile/test_capture_steps",
     "compile/test_capture_modules", "compile/test_argument_objects", "compile/test_result_objects", "examples/test_failures",
     "compile/test_eager_programs", "compile/test_module_calls", "compile/test_unmodified_programs", "compile/test_repeated",
     "compile/test_flat_programs", "compile/test_autocast", "backend/test_isa", "ops/test_memory_order", "ops/test_layout_options",

@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from rushlight.compile.lower.llvm import code_cache, engine
+from rushlight.compile.lower.disk import code_cache
+from rushlight.compile.lower.llvm import engine
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason="needs llvmlite")
 TEXT = "define void @f(ptr %x) #0 {{\n  store i64 {}, ptr %x\n  ret void\n}}\n"

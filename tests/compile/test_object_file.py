@@ -10,7 +10,8 @@ import sys
 
 import pytest
 
-from rushlight.compile.lower.llvm import code_cache, engine, host, object_file
+from rushlight.compile.lower.disk import code_cache, host, object_file
+from rushlight.compile.lower.llvm import engine
 
 _HERE = sys.platform == "linux" and platform.machine() == "x86_64"
 pytestmark = pytest.mark.skipif(not (_HERE and engine.available()), reason="needs llvmlite, under Linux on x86-64")

@@ -1,6 +1,6 @@
 """LLVM on this machine: from assembly to addresses.
 
-llvmlite is loaded where something is compiled; what the cache on disk has is linked without it (`object_file.py`), but for
+llvmlite is loaded where something is compiled; what the cache on disk has is linked without it (`disk/object_file.py`), but for
 other systems than Linux on x86-64.
 """
 
@@ -16,8 +16,8 @@ from ....backend import isa
 from ....core.foreign import ctypes, loaded_functions
 from ....core.locks import made_once, making
 from ...ir.scalar_ops import SCALAR_OPS
-from . import code_cache, object_file
-from .host import Host, host, set_up
+from ..disk import code_cache, object_file
+from ..disk.host import Host, host, set_up
 
 __all__ = [
     "Code",
