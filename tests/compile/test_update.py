@@ -351,19 +351,21 @@ if "fork" in sys.argv:
     [("", "1", "True True"), ("", "0", "False False"), ("no-llvmlite", "1", "False True")],
 )
 def test_without_native_code_steps_run_as_before(argument, jit, expected):
-    environment = os.environ | {"RUSHLIGHT_JIT": jit}
+    environment = os.environ | {"RUSHLIGHT_JIT": jit, "RUSHLIGHT_CACHE": "0"}  # with code on disk LLVM is not loaded
     command = [sys.executable, "-W", "error", "-c", SCRIPT, argument]
     out = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
     assert (out.stdout.strip(), out.stderr) == (expected, "")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-def test_a_forked_child_goes_on():
+def test_a_forked_child_goes_on(tmp_path):
     command = [sys.executable, "-c", SCRIPT, "fork"]
-    out = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    started, child, parent = out.stdout.splitlines()
-    assert started == "True True"
-    assert child == parent
+    for setting in ("0", str(tmp_path), str(tmp_path)):  # the last time code is on disk, and LLVM may not be loaded
+        environment = os.environ | {"RUSHLIGHT_CACHE": setting}
+        out = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+        started, child, parent = out.stdout.splitlines()
+        assert started.startswith("True") and (setting != "0" or started == "True True")
+        assert child == parent
 
 
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-40, 3e38, -3e38, 1e-20, 1.0])
