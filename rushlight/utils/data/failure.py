@@ -38,10 +38,8 @@ class ExceptionWrapper:
             raise RuntimeError(message) from None
         try:
             raise error
-        finally:
-            del (
-                error
-            )  # else it would be in a cycle with its traceback, which keeps the loader's iterator, and its workers
+        finally:  # else it would be in a cycle with its traceback, which keeps the loader's iterator, and its workers
+            del error
 
 
 def _picklable_type(kind: type) -> type:

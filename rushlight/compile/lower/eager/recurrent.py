@@ -53,7 +53,7 @@ def run(cell: str, spans: Sequence[tuple[int, int]], weight: np.ndarray, *arrays
         bias = np.zeros(work.columns, dtype) if bias is None else bias
         arrays = gates, bias, *others, np.empty((work.most, work.columns), dtype)
     places = [0 if a is None else address(a) for a in arrays]
-    places += [0] * (_MOST_ARRAYS - len(places))
+    places += [0] * (cells.MOST_ARRAYS - len(places))
     rows = np.array(spans, np.int64)
     kind = cells.PACKED if work.is_packed else int(is_turned)
     strides = [s // dtype.itemsize for s in weight.strides]
@@ -65,10 +65,7 @@ def run(cell: str, spans: Sequence[tuple[int, int]], weight: np.ndarray, *arrays
     return True
 
 
-_MOST_ARRAYS = 7
-
-
 @made_once
 def _take(cell: str, dtype: np.dtype) -> Callable[..., None]:
-    arguments = [ctypes.c_void_p] * (3 + _MOST_ARRAYS)
+    arguments = [ctypes.c_void_p] * (3 + cells.MOST_ARRAYS)
     return ctypes.CFUNCTYPE(None, *arguments)(cells.code(cell, dtype).address("take"))

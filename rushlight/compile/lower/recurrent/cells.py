@@ -13,26 +13,27 @@ from functools import partial
 import numpy as np
 
 from ....core.locks import made_once
+from ..eager import sharing
 from ..llvm import engine, parallel
 from ..llvm.arithmetic import register
 from ..llvm.ir import BITS, Builder, Val, number
 from ..llvm.vector_math import function
 from . import products
 
-__all__ = ["CELLS", "PACKED", "TYPES", "Work", "code"]
+__all__ = ["CELLS", "MOST_ARRAYS", "PACKED", "TYPES", "Work", "code"]
 
 TYPES = frozenset(map(np.dtype, (np.float32, np.float64)))
 PACKED = 2  # a kind of weight (`products.py`); the others are BLAS's: 0 and 1, a transpose
 # Rows of all steps; for fewer BLAS takes the weight as it is. Without AVX-512 it packs that itself for each product of several rows.
 _PACKED_FOR, _PACKED_FOR_NARROW = 32, 16
 _UNIT = 8  # rows
-_PARALLEL_NS, _PIECE_NS = 20_000, 10_000  # less work is not worth waking a thread for, and no piece is shorter
+_PIECE_NS = 10_000  # no piece is shorter
 _PRODUCT_NS, _CELL_NS = 0.02, 3.0  # of a multiply-add, and of the functions of a cell
 _LARGE_BYTES = 1 << 17  # a weight that each piece reads from beyond its core's caches in every step
 
-_MOST_ARRAYS = 7
+MOST_ARRAYS = 7
 _FIXED_WORDS = 9
-_TABLE_WORDS = _FIXED_WORDS + _MOST_ARRAYS + 3
+_TABLE_WORDS = _FIXED_WORDS + MOST_ARRAYS + 3
 
 
 class Work:
@@ -49,12 +50,12 @@ class Work:
         # single rows are BLAS's: 16 steps of 512 cells 1.36 ms, packed 2.64
         self.is_packed = engine.fuses() and self.most > 1 and self.steps * self.most >= least
         size, few = self.depth * self.columns, min(shape)
-        worth = int(self.steps * self.most * (size * _PRODUCT_NS + few * _CELL_NS))
+        worth = self.steps * self.most * (size * _PRODUCT_NS + few * _CELL_NS)
         self.unit = _UNIT
         if size * dtype.itemsize > _LARGE_BYTES:  # as few pieces as there are threads: each reads all of it
             self.unit = max(2, -(-self.most // threads) + 1 & -2)
         self.units = -(-self.most // self.unit)
-        self.pieces = min(self.units, worth // _PIECE_NS) if self.is_packed and worth >= _PARALLEL_NS else 1
+        self.pieces = sharing.pieces(self.units, worth, _PIECE_NS) if self.is_packed else 1
 
     def block(self, kind: int, spans: int, blas: tuple[int, int], strides: Sequence[int]) -> tuple[int, ...]:
         """The numbers that `take` reads.
@@ -98,7 +99,7 @@ def _take() -> str:
         f"  %{name}.p = getelementptr i64, ptr %block, i64 {i}\n  %{name} = load i64, ptr %{name}.p\n"
         for i, name in enumerate(names)
     )
-    arrays = [f"a{i}" for i in range(_MOST_ARRAYS)]
+    arrays = [f"a{i}" for i in range(MOST_ARRAYS)]
     words = [*names[:8], "used", *arrays, "weight", "down", "across"]
     stores = "".join(
         f"  %t{i} = getelementptr i64, ptr %table, i64 {i}\n  store i64 %{word}, ptr %t{i}\n"
@@ -146,9 +147,9 @@ class _Steps:
 
     def pack(self) -> None:
         """Pack some columns of the weight."""
-        down, across = (self._word(_FIXED_WORDS + _MOST_ARRAYS + i) for i in (1, 2))
+        down, across = (self._word(_FIXED_WORDS + MOST_ARRAYS + i) for i in (1, 2))
         units = Val("%from", "i64"), Val("%to", "i64")
-        source = self._array(_FIXED_WORDS + _MOST_ARRAYS)
+        source = self._array(_FIXED_WORDS + MOST_ARRAYS)
         products.pack(self.b, source, (down, across), self.weight, units, self.rows, self.columns, self.elem)
 
     def _kept(self, value: Val) -> str:
