@@ -4,7 +4,10 @@ import pytest
 from rushlight.vision import ops
 from rushlight.vision.models.detection import KeypointRCNN, MaskRCNN, RetinaNet
 from rushlight.vision.models.detection.anchor_utils import AnchorGenerator
+from rushlight.vision.models.detection.faster_rcnn import FastRCNNPredictor, TwoMLPHead
+from rushlight.vision.models.detection.keypoint_rcnn import KeypointRCNNHeads, KeypointRCNNPredictor
 from rushlight.vision.models.detection.keypoints import heatmaps_to_keypoints
+from rushlight.vision.models.detection.mask_rcnn import MaskRCNNHeads, MaskRCNNPredictor
 
 import rushlight as torch
 from rushlight import nn
@@ -73,12 +76,24 @@ def test_points_in_boxes_of_any_size():
             torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
+def of_few_channels(kind):
+    """Heads for each box, which take a minute of a processor with the channels that trained networks have."""
+    if kind is KeypointRCNN:
+        heads = {"keypoint_head": KeypointRCNNHeads(8, (8, 8)), "keypoint_predictor": KeypointRCNNPredictor(8, 17)}
+        return {"num_classes": 5, **heads}
+    if kind is MaskRCNN:  # with a predictor of masks, all classes are those of predictors
+        heads = {"mask_head": MaskRCNNHeads(8, (8, 8), 1), "mask_predictor": MaskRCNNPredictor(8, 8, 5)}
+        return {"box_head": TwoMLPHead(8 * 7 * 7, 32), "box_predictor": FastRCNNPredictor(32, 5), **heads}
+    return {"num_classes": 5}
+
+
 def detector(kind, **options):
     torch.manual_seed(0)
     backbone = nn.Sequential(nn.Conv2d(3, 8, 3, 4, 1), nn.ReLU(), nn.Conv2d(8, 8, 3, 2, 1))
     backbone.out_channels = 8
     anchors = AnchorGenerator(((16, 32),), ((0.5, 1.0, 2.0),))
-    model = kind(backbone, 5, min_size=64, max_size=96, **dict.fromkeys(options["anchors"], anchors)).eval()
+    anchors = dict.fromkeys(options["anchors"], anchors)
+    model = kind(backbone, min_size=64, max_size=96, **anchors, **of_few_channels(kind)).eval()
     with torch.no_grad():
         for path, layer in model.named_modules():
             is_head = path.startswith("head.classification") or path.endswith(("cls_logits", "cls_score"))
