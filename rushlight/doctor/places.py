@@ -435,6 +435,29 @@ def statements_at(place: Place) -> list[ast.stmt]:
 
 
 @cache
+def gradient_read(place: Place) -> str:
+    """The name whose `.grad` the statement at a place reads: `self.w` of `self.w.data -= lr * self.w.grad`.
+
+    Of several statements in one line that which is meant; empty where it reads none or several.
+    """
+    positions = next(islice(place.code.co_positions(), place.offset // 2, None), None)
+    tree = parsed(place.code.co_filename)
+    if positions is None or tree is None:
+        return ""
+    first, last, column, end_column = (p or 0 for p in positions)
+    around = [
+        n
+        for n in ast.walk(tree)
+        if isinstance(n, ast.stmt)
+        and (n.lineno, n.col_offset) <= (first, column)
+        and (last, end_column) <= (n.end_lineno or 0, n.end_col_offset or 0)
+    ]
+    nodes = ast.walk(around[-1]) if around else ()  # the innermost comes last
+    names = {ast.unparse(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr == "grad"}
+    return names.pop() if len(names) == 1 else ""
+
+
+@cache
 def returns(place: Place) -> bool:
     """Whether a statement's function returns what it makes, and does not train with it."""
     names, tree = names_given(place), parsed(place.code.co_filename)

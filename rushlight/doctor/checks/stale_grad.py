@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ..events import Step
-from ..places import assigned_name
+from ..places import assigned_name, gradient_read
 from ..words import many
 from . import Check
 
@@ -26,7 +26,7 @@ class StaleGrad(Check):
             0
         ][0]
         optimizer = event.optimizer
-        clear = f"{worst.name or 'w'}.grad = None"
+        clear = f"{gradient_read(event.place) or worst.name or 'p'}.grad = None"
         if optimizer is not None:
             clear = f"{assigned_name(optimizer.place) or 'optimizer'}.zero_grad()"
         self.doctor.report(

@@ -113,12 +113,11 @@ def _related(finding: Finding, role: str) -> Place | None:
     return next((r.place for r in finding.related if r.role.startswith(role) and r.place.text), None)
 
 
-def _stepped(place: Place) -> str | None:
-    """The name of the optimizer whose step a statement takes."""
-    found = re.search(rf"({_NAMED})\.step\(({_NAMED})?", _text(place))
-    if found is None:
-        return None
-    return found[2] if found[2] and "scale" in found[1].lower() else found[1]
+def _stepped(place: Place, called: str = "") -> str | None:
+    """The name of the optimizer whose step a statement takes. called: which, where it takes several, without `self.`."""
+    found = re.findall(rf"({_NAMED})\.step\(({_NAMED})?", _text(place))
+    names = [given if given and "scale" in owner.lower() else owner for owner, given in found]
+    return next((n for n in names if n == called or n.endswith(f".{called}")), names[0] if names else None)
 
 
 def _moves_with(a: Place, b: Place) -> bool:
@@ -180,7 +179,8 @@ def _stale(finding: Finding) -> Edit | None:
     step, backward = _related(finding, "the step"), finding.place
     if step is None:
         return None
-    name = _stepped(step)
+    said = re.search(rf": ({_NAMED})\.zero_grad\(\)$", finding.mend)
+    name = _stepped(step, said[1] if said else "")
     if name is None:
         return _stale_by_hand(step)
     clear = f"{name}.zero_grad()"
@@ -194,14 +194,17 @@ def _stale(finding: Finding) -> Edit | None:
 def _stale_by_hand(step: Place) -> Edit | None:
     """`a -= lr * a.grad` and the statements next to it that do the same: clear them all after the last."""
     edit = Edit(step.code.co_filename)
-    update = re.compile(rf"{_indent(step)}({_NAMED})(\.data)? (?:-=|=) .*\b\1\.grad\b")
+    update = re.compile(
+        rf"{_indent(step)}({_NAMED}?)(\.data)?(?: ?[-+]?= ?|\.(?:add|sub|copy)_\()[^;]*\b\1\.grad\b[^;]*$"
+    )
     first = last = step.line
     while first > 1 and update.match(edit.lines[first - 2]):
         first -= 1
     while last < len(edit.lines) and update.match(edit.lines[last]):
         last += 1
     found = [update.match(line) for line in edit.lines[first - 1 : last]]
-    cleared = [f"{_indent(step)}{m[1]}.grad = None" for m in found if m is not None]
+    names = [m[1] for m in found if m is not None and not _is_cleared(step, m[1])]
+    cleared = [f"{_indent(step)}{name}.grad = None" for name in names]
     return edit.after(place_at_line(step, last), *cleared) if cleared else None
 
 
