@@ -719,6 +719,14 @@ def made_in_function(place: Place) -> Place | None:
     return place_at_line(place, max(found)) if found else None
 
 
+def parameter_made_in_function(place: Place) -> Place | None:
+    """Where the function of a statement makes a parameter before it: `scale = nn.Parameter(torch.ones(4))`."""
+    tree = parsed(place.code.co_filename)
+    calls = [n for n in ast.walk(tree if tree is not None else ast.Module([], [])) if isinstance(n, ast.Call)]
+    named = [n.lineno for n in calls if _last_name(n.func) == "parameter" and _is_in(place.code, n.lineno)]
+    return place_at_line(place, max(named)) if any(n <= place.line for n in named) else None
+
+
 def attribute_carried(made: Place, used: Place) -> Place | None:
     """Where `self.h = ...` stores what a statement makes and another reads as `self.h`: in the function of the first."""
     read = {

@@ -35,10 +35,10 @@ class LeafRebound(Check):
         self.rebound: dict[Place, _Rebound] = {}  # the same, as they were seen
 
     def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
-        """Under no_grad, where the name is a loop's variable: what is computed is dropped at once."""
-        if call.has_history or not call.had_history or call.recording or not is_update(call.place):
+        """Where the name is a loop's variable, what is computed is dropped at once, under no_grad as elsewhere."""
+        if not call.had_history or call.recording and not call.has_history or not is_update(call.place):
             return
-        if rebinds(call.place):
+        if not call.has_history and rebinds(call.place):
             self.under_no_grad.add(call.place)
             self._note(call.place, results)
         if drops_loop_variable(call.place):

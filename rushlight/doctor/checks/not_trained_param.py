@@ -13,7 +13,14 @@ from ..cuts import leaves_of
 from ..events import Assign, Backward, Call
 from ..idle import only_named
 from ..ledger import Entry
-from ..places import Place, assignment_of, attributes_of_program, is_own_class, made_in_function
+from ..places import (
+    Place,
+    assignment_of,
+    attributes_of_program,
+    is_own_class,
+    made_in_function,
+    parameter_made_in_function,
+)
 from ..words import many, words_shared
 from . import Check
 
@@ -38,6 +45,9 @@ class NotTrainedParam(Check):
         self.strangers: list[
             tuple[Place, Any, list[Entry]]
         ] = []  # (call, weak module that is no part of its caller, its tensors)
+        self.fresh: dict[
+            Place, dict[int, Entry]
+        ] = {}  # in forwards: where parameters are made, and their entries by identity
 
     def on_tape(self, event: Backward) -> None:
         assert event.tape is not None
@@ -63,11 +73,25 @@ class NotTrainedParam(Check):
             self.strangers.append((place, weakref.ref(module), [self.doctor.ledger.entry(p) for p in own]))
 
     def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
-        if self.doctor.here.module is None or not call.had_history or call.has_history:
+        if self.doctor.here.module is None or not call.had_history:
+            return
+        if call.has_history:
+            self._note_fresh(call.place, inputs)
             return
         cut = self.cuts.setdefault(call.region or call.place, set())
         if len(cut) < 256:
             cut.update(id(self.doctor.ledger.entry(t)) for t in leaves_of(inputs))
+
+    def _note_fresh(self, place: Place, inputs: tuple) -> None:
+        """A parameter that the function which uses it has made."""
+        for tensor in inputs:
+            if (
+                type(getattr(tensor, "_edge", None)) is Leaf
+                and (entry := self.doctor.ledger.entry(tensor)).is_parameter
+            ):
+                made = parameter_made_in_function(place)
+                if made is not None and len(known := self.fresh.setdefault(made, {})) < 256:
+                    known[id(entry)] = entry
 
     def finish(self) -> None:
         trained = [o for o in self.doctor.optimizers if o.steps >= 3 and any(e.total for e in o.entries)]
@@ -198,6 +222,15 @@ class NotTrainedParam(Check):
                     "sees them",
                     "make it once, in __init__, and call it here",
                     [(place, "the call")],
+                )
+        for place, known in self.fresh.items():
+            if sum(e.tensor is None and e.total > 0 and not e.owners and not e.used for e in known.values()) >= 2:
+                self.doctor.report(
+                    self,
+                    place,
+                    "each call of the forward makes a new parameter here: what it would learn is lost with it, and no optimizer "
+                    "ever sees it",
+                    "make it once, in __init__: self.name = nn.Parameter(...)",
                 )
 
     def _is_choice(self, entry: Entry) -> bool:
