@@ -10,7 +10,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from ..core.dispatch.autocast import INSIDE_OFF, LOWER, POLICIES, RECURRENT, WIDEST
+from ..core.dispatch.autocast import INSIDE_OFF, LOWER, POLICIES, WIDEST
 from ..core.dispatch.mode import thread
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.tensor import Tensor
@@ -38,8 +38,6 @@ class Region:
         policy = POLICIES.get(record.name)
         if policy is None:
             return tensors
-        if policy is RECURRENT:
-            return self._to(tensors, self._type_of_layer(record.name, *tensors[:2]))
         return self.cast(tensors, policy)
 
     def around(self, f: Any, policy: str, args: tuple, kwargs: dict) -> Any:
@@ -116,17 +114,6 @@ class Region:
                 raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
             widest = dtypes.float32
         return widest
-
-    def _type_of_layer(self, name: str, input: Tensor, state: Tensor) -> Any:
-        """The type of a recurrent layer: torch runs an LSTM whole in bfloat16 where oneDNN takes it, else only products."""
-        whole = (
-            name.startswith("lstm")
-            and self.dtype is dtypes.bfloat16
-            and dtypes.float16 not in (input.dtype, state.dtype)
-        )
-        if whole or name.startswith("rnn"):
-            return self.dtype
-        return dtypes.promote_types(self.dtype, state.dtype)
 
 
 class _Settings(threading.local):

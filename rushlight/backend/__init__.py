@@ -7,7 +7,9 @@ from importlib import import_module
 from typing import Any
 
 from ..core.device import devices
+from ..core.dispatch.extension_points import one_lstm_in_bfloat16
 from . import gpus as gpus
+from . import isa as isa
 
 
 def _open(kind: str, index: int | None) -> Any:
@@ -16,3 +18,4 @@ def _open(kind: str, index: int | None) -> Any:
 
 devices.register("meta", partial(_open, "meta"))
 devices.register("cuda", partial(_open, "cuda"), gpus.count)
+one_lstm_in_bfloat16.register(isa.has_avx512)

@@ -303,3 +303,24 @@ def test_batches_that_do_not_fit_are_named_as_torch_names_them(x, y, says):
     """As in `q @ k.T` of three dimensions, which reverses all of them."""
     with pytest.raises(RuntimeError, match=re.escape(says)):
         rl.ones(x) @ rl.ones(y)
+
+
+@pytest.mark.parametrize("dtype", [rl.float32, rl.bfloat16, rl.float16], ids=str)
+def test_linear_of_an_input_with_other_strides_adds_its_bias_to_the_rounded_product(dtype):
+    generator = rl.Generator().manual_seed(0)
+    x, w, b = (rl.randn(*shape, generator=generator).to(dtype) for shape in ((3, 6, 5), (7, 5), (7,)))
+    w.requires_grad_()
+    for view in (x.transpose(0, 1), x[:, ::2], x[:, :1].expand(3, 6, 5)):
+        y = rl.nn.functional.linear(view, w, b)
+        assert y.grad_fn.name() == "AddBackward0" and rl.equal(y, rl.matmul(view, w.t()) + b)
+    for whole in (x, x.transpose(0, 1)[:, :1], x[None]):
+        y = rl.nn.functional.linear(whole, w, b)
+        assert y.grad_fn.name() == "ViewBackward0"
+        rl.testing.assert_close(y.double(), whole.double() @ w.double().t() + b.double(), rtol=0.01, atol=0.01)
+
+
+def test_linear_of_other_strides_in_a_region_adds_the_bias_in_16_bits():
+    x, w, b = rl.randn(4, 3, 5).transpose(0, 1), rl.randn(2, 5), rl.randn(2)
+    with rl.autocast("cpu", rl.bfloat16):
+        y = rl.nn.functional.linear(x, w, b)
+    assert rl.equal(y, rl.matmul(x.bfloat16(), w.bfloat16().t()) + b.bfloat16())

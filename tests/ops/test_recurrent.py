@@ -5,6 +5,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.autograd import gradcheck, gradgradcheck
+from rushlight.core.dispatch.extension_points import one_lstm_in_bfloat16
 from rushlight.ops.recurrent import layers as recurrent_layers
 
 rng = np.random.RandomState(3)
@@ -192,3 +193,78 @@ def test_kernels_leave_their_arrays_alone():
     recurrent_layers.lstm_layer_backward.record.kernel(x, w[0], w[1], *saved, None, y, h, c)
     for a, b in zip([*arrays, *saved], [*kept, *saved_before], strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def _by_cells(name, x, state, parameters):
+    """The steps of a layer by its cell: (output, final state)."""
+    cell, outputs = getattr(torch, f"{name}_cell"), []
+    for step in x.unbind(0):
+        state = cell(step, state, *parameters)
+        outputs.append(state[0] if isinstance(state, tuple) else state)
+    return torch.stack(outputs), state if isinstance(state, tuple) else (state,)
+
+
+def _in_16_bits(name, dtype, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    gates = {"lstm": 4, "gru": 3}.get(name, 1)
+
+    def draw(*shape):
+        return torch.randn(*shape, generator=generator).to(dtype)
+
+    parameters = [draw(gates * H, I), draw(gates * H, H), draw(gates * H), draw(gates * H)]
+    state = tuple(draw(1, N, H) for _ in range(2 if name == "lstm" else 1))
+    return draw(T, N, I), state, [p.requires_grad_() for p in parameters]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("name", ["lstm", "gru", "rnn_tanh", "rnn_relu"])
+def test_in_16_bits_each_operator_rounds_its_result(monkeypatch, name, dtype):
+    monkeypatch.setattr(one_lstm_in_bfloat16, "value", None)  # as without AVX-512
+    x, state, parameters = _in_16_bits(name, dtype)
+    given = state if name == "lstm" else state[0]
+    y, *last = getattr(torch, name)(x, given, parameters, True, 1, 0.0, False, False, False)
+    found = torch.autograd.grad(y.float().pow(2).sum(), parameters)
+    alone = tuple(s[0] for s in state)
+    expected, final = _by_cells(name, x, alone if name == "lstm" else alone[0], parameters)
+    assert y.dtype is dtype and torch.equal(y, expected)
+    assert all(torch.equal(a[0], b) for a, b in zip(last, final, strict=True))
+    for a, b in zip(found, torch.autograd.grad(expected.float().pow(2).sum(), parameters), strict=True):
+        torch.testing.assert_close(a, b, rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize("name", ["gru", "rnn_tanh"])
+def test_in_a_region_products_are_of_16_bits(name):
+    x, state, parameters = _in_16_bits(name, torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        y, last = getattr(torch, name)(x, state[0], parameters, True, 1, 0.0, False, False, False)
+        expected, _ = _by_cells(name, x, state[0][0], parameters)
+    assert torch.equal(y, expected)
+    assert y.dtype is last.dtype is (torch.float32 if name == "gru" else torch.bfloat16)
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru", "rnn_relu"])
+def test_packed_sequences_in_16_bits_are_as_each_alone(name):
+    x, state, parameters = _in_16_bits(name, torch.float16)
+    reversed_too = parameters * 2
+    state = tuple(torch.cat([s, s * 0.5]) for s in state)
+    lengths, rows = [4, 2, 1], [[0, 1, 2], [0, 1], [0], [0]]
+    data = torch.cat([x[t, batch] for t, batch in enumerate(rows)])
+    given = state if name == "lstm" else state[0]
+    sizes = torch.tensor([len(batch) for batch in rows])
+    y, *last = getattr(torch, name)(data, sizes, given, reversed_too, True, 1, 0.0, False, True)
+    starts = [0, 3, 5, 6]
+    for i, length in enumerate(lengths):
+        mine = tuple(s[:, i : i + 1].contiguous() for s in state)
+        alone, *end = getattr(torch, name)(
+            x[:length, i : i + 1].contiguous(),
+            mine if name == "lstm" else mine[0],
+            reversed_too,
+            True,
+            1,
+            0.0,
+            False,
+            True,
+            False,
+        )
+        assert torch.equal(torch.stack([y[starts[t] + i] for t in range(length)]), alone[:, 0])
+        assert all(torch.equal(a[:, i], b[:, 0]) for a, b in zip(last, end, strict=True))

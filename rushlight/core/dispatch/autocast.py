@@ -14,18 +14,17 @@ from typing import Any
 
 from .mode import thread
 
-LOWER, FLOAT32, WIDEST, RECURRENT, INSIDE_OFF = "lower", "float32", "widest", "recurrent", "inside off"
+LOWER, FLOAT32, WIDEST, INSIDE_OFF = "lower", "float32", "widest", "inside off"
 
 _FLOAT32_PADS = "reflection_pad1d reflection_pad2d replication_pad1d replication_pad2d replication_pad3d"
 _LISTS = {
     LOWER: "mm bmm matmul matmul.vector_matrix addmm addbmm baddbmm convolution convolution.input linear linear.plain "
-    "linear.vector linear.nd linear.nd_plain",
+    "linear.vector linear.nd linear.nd_plain lstm_layer lstm_layer.stack lstm_layer.packed",
     FLOAT32: "adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d max_unpool2d max_unpool3d fractional_max_pool2d "
     "fractional_max_pool3d grid_sampler_2d grid_sampler_3d mse_loss smooth_l1_loss huber_loss soft_margin_loss nll_loss "
     f"nll_loss2d prod prod.dim trace view_as_complex polar cholesky_inverse cholesky_solve linalg_qr linalg_eig "
     f"linalg_householder_product geqrf {_FLOAT32_PADS}",
     WIDEST: "cat stack index_copy",
-    RECURRENT: "lstm_layer lstm_layer.stack lstm_layer.packed gru_layer gru_layer.packed rnn_layer rnn_layer.packed",
 }
 POLICIES: dict[str, str] = {name: policy for policy, names in _LISTS.items() for name in names.split()}
 """What is done to the inputs of a primitive, by its record's name."""

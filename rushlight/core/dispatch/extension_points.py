@@ -189,6 +189,10 @@ recurrent_steps: Slot[Callable[..., bool]] = Slot()
 Read by `ops/recurrent/layers.py`: once a layer. Filled by `compile/install.py`: from the start with a function that counts, then
 with generated code. Costs: 10 us a call and 1 to 3 us a step, and the products."""
 
+one_lstm_in_bfloat16: Slot[Callable[[], bool]] = Slot()
+"""Whether torch would leave an LSTM in bfloat16 to one operator of oneDNN's on this processor, as it does with AVX-512.
+Read by `ops/recurrent/recurrent.py`: once a layer. Filled by `backend/__init__.py`."""
+
 select_places: Slot[Callable[[np.ndarray, np.ndarray, int, int, int, int], bool]] = Slot()
 """Does `ops/reduce/selection.py`'s `select`: rows of keys and their places, sorted or selected from as torch does it.
 False: nothing was done. Read by `ops/reduce/equal_elements.py`: where there are equal elements, or no order is asked for.

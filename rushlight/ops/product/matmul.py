@@ -616,10 +616,19 @@ def linear(input, weight, bias=None, *, out=None):
     if m != 2 or not n:
         return _linear_odd(input, weight, bias)
     if bias is not None:
+        if n > 2 and not input.is_contiguous():
+            return _added(_linear_nd_plain(input, weight), bias)
         return _linear(input, weight, bias) if n == 2 else _linear_nd(input, weight, bias)
     if n == 2:
         return linear_plain(input, weight)
     return _linear_nd_plain(input, weight) if n > 2 else _linear_vector(input, weight)
+
+
+def _added(product, bias):
+    """The bias added to a rounded product, as torch does where the input has gaps or other strides."""
+    (bias,) = brought(LOWER, bias) or (bias,)
+    result = product + bias
+    return result if result.dtype is product.dtype else result.to(product.dtype)
 
 
 def _linear_odd(input, weight, bias):

@@ -6,7 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 from ...core.dispatch.errors import type_error
-from ...core.dispatch.mode import emit_event
+from ...core.dispatch.extension_points import one_lstm_in_bfloat16
+from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite
 from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor
@@ -15,12 +16,15 @@ from ..product.matmul import linear
 from ..random.dropout import dropout as drop
 from ..shape.concatenate import cat, stack
 from . import layers as layers
+from .by_operators import gru_step, layer_by_operators, lstm_step, relu_step, rounds_each_operator, tanh_step
 
 # ---------------------------------------------------------------------------------------------- the layers of a network
 
 
 def _lstm_layer(input, state, parameters, packed, reverse):
     w_ih, w_hh, b_ih, b_hh, w_hr = parameters
+    if rounds_each_operator(input, state, whole=w_hr is None and _lstm_is_one_operator()):
+        return layer_by_operators(lstm_step, input, state, parameters, packed, reverse)
     x = input._array
     operator = layers.lstm_layer_packed if packed else layers.lstm_layer_stack
     if not packed and w_hr is None and x.dtype is F32 and x.size:
@@ -29,13 +33,24 @@ def _lstm_layer(input, state, parameters, packed, reverse):
     return results[0], results[1:3]
 
 
+def _lstm_is_one_operator() -> bool:
+    """Whether torch runs an LSTM in bfloat16 whole: in autocast regions always, which raises where it cannot."""
+    has_kernel = one_lstm_in_bfloat16.value
+    return thread.state.autocast is not None or (has_kernel is not None and has_kernel())
+
+
 def _gru_layer(input, state, parameters, packed, reverse):
+    if rounds_each_operator(input, state):
+        return layer_by_operators(gru_step, input, state, parameters, packed, reverse)
     operator = layers.gru_layer_packed if packed else layers.gru_layer
     results = operator(input, *state, *parameters[:4], packed, reverse)
     return results[0], results[1:2]
 
 
 def _rnn_layer(input, state, parameters, packed, reverse, relu):
+    if rounds_each_operator(input, state):
+        step = relu_step if relu else tanh_step
+        return layer_by_operators(step, input, state, parameters, packed, reverse)
     operator = layers.rnn_layer_packed if packed else layers.rnn_layer
     results = operator(input, *state, *parameters[:4], packed, reverse, relu)
     return results[0], results[1:2]
@@ -290,9 +305,8 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states")
     _check_cell("lstm_cell", input, hx, w_ih, w_hh, 4)
-    i, f, g, o = (linear(hx[0], w_hh, b_hh) + linear(input, w_ih, b_ih)).chunk(4, 1)  # gradients come in torch's order
-    c = f.sigmoid() * hx[1] + i.sigmoid() * g.tanh()
-    return o.sigmoid() * c.tanh(), c
+    # gradients come in torch's order
+    return lstm_step(linear(hx[0], w_hh, b_hh), linear(input, w_ih, b_ih), *hx)
 
 
 @composite()
@@ -308,9 +322,8 @@ def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     tensor([[0.5000, 0.5000, 0.5000]])
     """
     _check_cell("gru_cell", input, (hx,), w_ih, w_hh, 3)
-    (r, z, n), (hr, hz, hn) = linear(input, w_ih, b_ih).chunk(3, 1), linear(hx, w_hh, b_hh).chunk(3, 1)
-    n = (n + (r + hr).sigmoid() * hn).tanh()
-    return (hx - n) * (z + hz).sigmoid() + n
+    share = linear(input, w_ih, b_ih)
+    return gru_step(linear(hx, w_hh, b_hh), share, hx)[0]
 
 
 @composite()
@@ -323,7 +336,7 @@ def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     tensor([[0.9640, 0.9640, 0.9640]])
     """
     _check_cell("rnn_tanh_cell", input, (hx,), w_ih, w_hh, 1)
-    return (linear(hx, w_hh, b_hh) + linear(input, w_ih, b_ih)).tanh()
+    return tanh_step(linear(hx, w_hh, b_hh), linear(input, w_ih, b_ih), hx)[0]
 
 
 @composite()
@@ -336,4 +349,4 @@ def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     tensor([[2., 2., 2.]])
     """
     _check_cell("rnn_relu_cell", input, (hx,), w_ih, w_hh, 1)
-    return (linear(hx, w_hh, b_hh) + linear(input, w_ih, b_ih)).relu()
+    return relu_step(linear(hx, w_hh, b_hh), linear(input, w_ih, b_ih), hx)[0]
