@@ -120,14 +120,21 @@ class _Scores:
 
 
 def forward(
-    q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: Mask | None, causal: bool, scale: float
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    mask: Mask | None,
+    causal: bool,
+    scale: float,
+    rounded: np.dtype | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """softmax(q k^T scale + mask) v, and each query's shift and share (0 if it sees no key).
 
+    rounded: the type that the exponentials are rounded to before they are multiplied by v, after their sum is taken.
     Shape: q (N, L, E), k (N, S, E), v (N, S, V) -> (N, L, V), (N, L, 1), (N, L, 1)
     """
     kind = q.dtype.type
-    large = not _are_harmless(q, k, mask, scale)
+    large = rounded is not None or not _are_harmless(q, k, mask, scale)
     out, share = np.empty((*q.shape[:2], v.shape[2]), kind, like=q), np.empty((*q.shape[:2], 1), kind, like=q)
     shift = np.zeros_like(share)
     ones = np.ones(k.shape[1], kind, like=k)
@@ -145,6 +152,8 @@ def forward(
             if mask is not None or large:  # no key is seen, or all scores are -inf
                 total[total == 0] = np.inf
             np.reciprocal(total, share[heads, rows])
+            if rounded is not None:
+                scores[...] = scores.astype(rounded)
             part = np.matmul(scores, v[heads, :seen], out[heads, rows])
             part *= share[heads, rows]
     return out, shift, share
