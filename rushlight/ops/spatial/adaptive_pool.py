@@ -13,8 +13,10 @@ import numpy as np
 from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.dtype import from_numpy
+from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor, type_word
 from ..index.duplicate_index import add_at
+from ..nn.activation import tied
 from ..pointwise.building_blocks import F32, zeros_of
 from ..random.sample import rand
 from .avg_pool import avg_pool_kernel
@@ -530,17 +532,18 @@ def fractional_max_kernel(input, samples, /, window, size):
 
 
 def _fractional_operator(name, node):
-    operator = primitive(name=name, public=False, outputs=1, node=node)(fractional_max_kernel)
+    operator = primitive(name=name, public=False, outputs=1, node=f"{node}Backward0")(fractional_max_kernel)
 
     @operator.vjp
-    def _(g, out1, input_shape, window):
-        return scatter_places(g[0], out1, input_shape[-len(window) :]), None
+    def _(g, input, out1, window):
+        slope = scatter_places(g[0], out1, input._array.shape[-len(window) :])
+        return shown_as(tied(slope, input), f"{node}BackwardBackward0"), None
 
     return operator
 
 
-_fractional_2d = _fractional_operator("fractional_max_pool2d", "FractionalMaxPool2DBackward0")
-_fractional_3d = _fractional_operator("fractional_max_pool3d", "FractionalMaxPool3DBackward0")
+_fractional_2d = _fractional_operator("fractional_max_pool2d", "FractionalMaxPool2D")
+_fractional_3d = _fractional_operator("fractional_max_pool3d", "FractionalMaxPool3D")
 
 
 def _check_places(name: str, sizes: tuple[int, ...], out: tuple[int, ...], window: tuple[int, ...]) -> None:
