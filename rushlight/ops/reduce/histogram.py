@@ -279,7 +279,7 @@ def _histogram(input, bins=None, weight=None, /, count=None, range=None, density
         edges = bins
     weights = None if weight is None else weight.reshape(-1)
     if not (edges[:-1] <= edges[1:]).all():
-        return _counted(input.reshape(-1, 1), [edges], weights, density).astype(input.dtype), edges
+        return _counted_by_halving(input.reshape(-1, 1), [edges], weights, density).astype(input.dtype), edges
     hist = np.histogram(input.reshape(-1), edges, weights=weights)[0].astype(F64)
     if density:
         hist = hist / hist.sum() / np.diff(edges)
@@ -362,12 +362,12 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None
     if all((e[:-1] <= e[1:]).all() for e in edges):
         hist = np.histogramdd(points, edges, weights=weights, density=density)[0]
     else:
-        hist = _counted(points, edges, weights, density)
+        hist = _counted_by_halving(points, edges, weights, density)
     result = _HistogramDD(wrap(hist.astype(points.dtype)), tuple(wrap(e) for e in edges))
     return result if out is None else write_out("histogramdd", (input,), result, out)
 
 
-def _counted(points, edges, weights, density):
+def _counted_by_halving(points, edges, weights, density):
     """What torch counts between edges that do not ascend: a point within the first and last is searched by halving."""
     inside = np.ones(len(points), bool)
     places = []
