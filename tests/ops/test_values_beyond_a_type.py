@@ -52,3 +52,13 @@ def test_distances_in_bfloat16():
 
 def test_sum_to_no_dimensions_is_a_sum():
     assert torch.tensor(True).sum_to_size(()).dtype is torch.int64
+
+
+def test_results_that_do_not_fit_in_place():
+    few = torch.ones(1)
+    with pytest.raises(
+        RuntimeError, match=r"Bad in-place call: input tensor size \[1\] and output tensor size \[5, 4\]"
+    ):
+        few.addmm_(torch.ones(5, 3), torch.ones(3, 4))
+    with pytest.raises(RuntimeError, match="expand"):
+        few.bernoulli_(torch.full((5, 4), 0.5))
