@@ -69,14 +69,30 @@ def adaptive_avg_kernel(input, /, size):
 def adaptive_avg_backward(g, input, /, n):
     """Each element of g spread over its window in the last n axes; of the input only the shape counts."""
     d, sizes = g.dtype, input.shape[input.ndim - n :]
-    x = g.astype(F32) if d.itemsize == 2 else g
+    if d.itemsize == 2:
+        return _spread_in_16_bits(g, sizes)
+    x = g
     for i, size in enumerate(sizes):
         axis = x.ndim - n + i
         y = np.zeros((*x.shape[:axis], size, *x.shape[axis + 1 :]), x.dtype, like=x)
         for j, (a, b) in enumerate(bounds(size, x.shape[axis])):
             y[_part(x.ndim, axis, a, b)] += x[_part(x.ndim, axis, j, j + 1)] / (b - a)
         x = y
-    return x.astype(d, copy=False)
+    return x
+
+
+def _spread_in_16_bits(g, sizes):
+    """`adaptive_avg_backward`, window by window: each quotient and each sum is rounded, as in torch."""
+    n, d = len(sizes), g.dtype
+    out = np.zeros((*g.shape[: g.ndim - n], *sizes), d, like=g)
+    windows = [list(enumerate(bounds(size, g.shape[g.ndim - n + i]))) for i, size in enumerate(sizes)]
+    for window in places(*windows):
+        share = g[(..., *(slice(j, j + 1) for j, _ in window))].astype(F32)
+        for _, (a, b) in window:
+            share = (share / (b - a)).astype(d).astype(F32)
+        at = (..., *(slice(a, b) for _, (a, b) in window))
+        out[at] = (out[at].astype(F32) + share).astype(d)
+    return out
 
 
 @adaptive_avg_backward.vjp("input")

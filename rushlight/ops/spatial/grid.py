@@ -275,7 +275,7 @@ def _grid_operator(n):
             return _grid_sampler_backward(g, input, grid, mode, padding_mode, align_corners)
         of_input, of_grid = _recorded_backward(g, input, grid, mode, padding_mode, align_corners)
         shown = f"GridSampler{n}DBackwardBackward0"
-        return shown_as(tied(of_input, input), shown), shown_as(tied(of_grid, input), shown)
+        return shown_as(tied(of_input, input), shown), shown_as(tied(of_grid, grid), shown)
 
     return operator
 
