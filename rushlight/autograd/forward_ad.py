@@ -26,6 +26,7 @@ __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_le
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", ("primal", "tangent"))
 _levels: list[list[tuple[Tensor, Tensor]]] = []  # for each level its (point, tangent) pairs
+_vectors: weakref.WeakSet[Leaf] = weakref.WeakSet()  # of the vectors that `push_forward` differentiates by
 _pushing: contextvars.ContextVar[bool] = contextvars.ContextVar("pushing", default=False)
 
 
@@ -202,10 +203,13 @@ def push_forward(points: tuple, outputs: list[Any], tangents: list[Any]) -> list
         return products
     with enable_grad():
         weights = [ops.zeros_like(outputs[i]).requires_grad_() for i in live]
+        _vectors.update(bare(w)._edge for w in weights)
         with pushing():
             rows = gradients([outputs[i] for i in live], points, weights, create_graph=True, allow_unused=True)
         pairs = [(r, v) for r, v in zip(rows, tangents, strict=True) if r is not None and r.requires_grad]
         if not pairs:
+            if len(live) == 1 and any(r is not None for r in rows):  # it depends on a point, and is flat
+                products[live[0]] = ops.zeros_like(outputs[live[0]])
             return products
         r, v = map(list, zip(*pairs, strict=True))
         found = gradients(r, weights, v, create_graph=True, allow_unused=True)
@@ -220,7 +224,7 @@ def reaches_other(edge: Any, own: set[Any]) -> bool:
     while waiting:
         e = waiting.pop()
         if type(e) is Leaf:
-            if e not in own:
+            if e not in own and e not in _vectors:
                 return True
             continue
         for nearer in e.edges:

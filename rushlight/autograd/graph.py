@@ -60,8 +60,15 @@ class Packed:
         t = value if self.is_tensor else wrap(value)
         self.edge = t._edge
         pack, self.unpack = hooks
+        version = t._version
         with no_grad():
             self.packed = pack(t)
+        if t._version != version:
+            raise RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be "
+                "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you "
+                "need to perform in-place operations on the input to a pack hook."
+            )
 
     def open(self) -> Any:
         with no_grad():

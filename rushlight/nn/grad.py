@@ -16,7 +16,7 @@ _CONVOLUTIONS = {1: conv1d, 2: conv2d, 3: conv3d}
 
 def _derive(n: int, wanted: str, size: Any, other: Tensor, grad_output: Tensor, *options: Any) -> Tensor:
     """The gradient to an input or weight of a size: the convolution is linear in it, its values do not matter."""
-    keeps_graph = is_grad_enabled()
+    keeps_graph = is_grad_enabled() and (other.requires_grad or grad_output.requires_grad)
     point = zeros(*size, dtype=other.dtype, device=other.device, requires_grad=True)
     with enable_grad():
         pair = (point, other) if wanted == "input" else (other, point)

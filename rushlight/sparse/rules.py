@@ -188,7 +188,7 @@ def _on_values(name: str, coalesced: bool = True) -> Any:
 
 
 _KEEPS_ZERO = (
-    "abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf isposinf log1p rad2deg relu "
+    "abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf isposinf log1p nan_to_num rad2deg relu "
     "round sgn sign signbit sin sinh sqrt square tan tanh trunc"
 )
 
@@ -356,7 +356,8 @@ def part(x: Any, index: tuple) -> Any:
     """x[index] of integers, None and whole slices."""
     entries = list(index[:-1] if index and index[-1] is Ellipsis else index)
     if Ellipsis in entries:
-        raise no_kernel("indexing with ... inside")
+        at, used = entries.index(Ellipsis), sum(i is not None and i is not Ellipsis for i in entries)
+        entries[at : at + 1] = [slice(None)] * (x._array.ndim - used)
     d = 0
     for i in entries:
         if i is None:

@@ -198,3 +198,12 @@ def test_what_post_accumulate_hooks_may_return():
         run(3)
     with pytest.raises(RuntimeError, match="hooks should return None"):
         run(rl.ones(3))
+
+
+def test_pack_hooks_leave_their_input_alone():
+    x = rl.ones(2, requires_grad=True)
+    with (
+        rl.autograd.graph.saved_tensors_hooks(lambda t: t.mul_(2), lambda t: t),
+        pytest.raises(RuntimeError, match="pack hook is modifying its input in place"),
+    ):
+        x * x

@@ -121,3 +121,30 @@ def test_running_statistics_of_an_ensemble_move():
         torch.testing.assert_close(buffers["1.running_mean"][i], net[1].running_mean)
         torch.testing.assert_close(buffers["1.running_var"][i], net[1].running_var)
     assert buffers["1.num_batches_tracked"].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: torch.matrix_exp(a @ a.mT),
+        lambda a: torch.nn.functional.avg_pool1d(a, 2),
+        lambda a: torch.nn.functional.max_pool1d(a, 2),
+        lambda a: torch.nn.functional.conv1d(a[None], torch.ones(1, 2, 2)),
+    ],
+)
+def test_products_have_no_history(f):
+    """The vectors by which a product is differentiated are no variables of the caller's."""
+    a = torch.randn(2, 3)
+    assert not torch.func.jvp(f, (a,), (a,))[1].requires_grad
+    assert not torch.func.jvp(torch.func.grad(lambda q: f(q).square().sum()), (a,), (a,))[1].requires_grad
+    assert not torch.func.hessian(lambda q: f(q).square().sum())(a).requires_grad
+    w = torch.randn(2, 3, requires_grad=True)
+    assert torch.func.jvp(lambda q: f(q * w), (a,), (a,))[1].requires_grad
+
+
+def test_flat_functions_have_a_tangent_of_zeros():
+    forward_ad = torch.autograd.forward_ad
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(torch.ones(2), torch.ones(2))
+        assert forward_ad.unpack_dual(x.floor()).tangent.tolist() == [0.0, 0.0]
+        assert forward_ad.unpack_dual(torch.ones(2)).tangent is None

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rushlight as rl
+import rushlight.nn.functional as F
 from rushlight import ops
 
 from .central_difference import check_gradients
@@ -239,3 +240,43 @@ def test_the_gradient_of_a_bicubic_image_of_the_same_size_is_copied():
     g = rl.arange(20.0).view(1, 1, 5, 4)
     y.backward(g)
     assert rl.equal(x.grad, g)
+
+
+def test_16_bits_round_where_torch_does():
+    """Weights are kept in 16 bits, and shares of an adaptive pool's gradient are added in 16 bits; recorded, times 1024."""
+    x = (rl.arange(6.0) * 0.37 - 1).sin().bfloat16()
+    line = F.interpolate(x.view(1, 1, 6), size=10, mode="linear")
+    assert (line.float() * 1024).flatten().tolist() == [
+        -860.0,
+        -760.0,
+        -604.0,
+        -400.0,
+        -189.0,
+        37.5,
+        256.0,
+        472.0,
+        652.0,
+        768.0,
+    ]
+    row = F.interpolate(x.view(1, 1, 1, 6), size=(1, 10), mode="bicubic")
+    assert (row.float() * 1024).flatten().tolist() == [
+        -888.0,
+        -784.0,
+        -604.0,
+        -418.0,
+        -174.0,
+        20.0,
+        272.0,
+        472.0,
+        680.0,
+        796.0,
+    ]
+    z = rl.ones(1, 1, 5, 5, dtype=rl.bfloat16, requires_grad=True)
+    F.adaptive_avg_pool2d(z, 3).backward((rl.arange(9.0) * 0.37 - 1).sin().bfloat16().view(1, 1, 3, 3))
+    assert (z.grad.float() * 1024)[0, 0].tolist() == [
+        [-215.0, -316.0, -100.5, -166.0, -66.0],
+        [-196.0, -246.0, -48.25, 14.0, 62.0],
+        [18.75, 71.0, 52.25, 180.0, 128.0],
+        [258.0, 484.0, 223.0, 588.0, 364.0],
+        [240.0, 412.0, 171.0, 408.0, 237.0],
+    ]

@@ -213,3 +213,10 @@ def test_new_tensors_of_a_sparse_one():
         assert empty.shape == shape and empty.is_sparse and empty.is_coalesced() and empty.dtype is torch.float64
     with pytest.raises(TypeError, match="sizes"):
         s.new([1, 2])
+
+
+def test_ellipsis_and_nan_to_num():
+    c = torch.tensor([[0.0, 0.0, 4.0], [torch.nan, 0.0, 5.0]]).to_sparse()
+    assert c[..., 2].to_dense().tolist() == c.to_dense()[..., 2].tolist()
+    assert c[0, ...].to_dense().tolist() == [0.0, 0.0, 4.0]
+    assert c.nan_to_num().to_dense().tolist() == [[0.0, 0.0, 4.0], [0.0, 0.0, 5.0]]

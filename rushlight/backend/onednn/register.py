@@ -14,7 +14,7 @@ from ...ops.nn.normalize import (
     _layer_norm,
     _layer_norm_backward,
 )
-from ...ops.nn.rectifiers import _leaky_relu, _sloped
+from ...ops.nn.rectifiers import _leaky_relu
 from ...ops.nn.smooth import _gelu, _gelu_backward, _silu, _silu_backward
 from ...ops.nn.softmax import _log_softmax_backward, _softmax, _softmax_backward
 from ...ops.product.matmul import _linear, _linear_nd, _linear_nd_plain, _matmul, bmm, gram, linear_plain, mm
@@ -164,9 +164,9 @@ def _install_functions() -> None:
     _prefer_also_in_bfloat16(_silu, lambda x: elementwise(functions.SWISH, x, 1.0), least=more)
     _prefer_also_in_bfloat16(_silu_backward, lambda g, x: elementwise_backward(functions.SWISH, g, x, 1.0), least=few)
     _prefer_also_in_bfloat16(sigmoid, lambda x: elementwise(functions.LOGISTIC, x), least=more)
-    # Where x is nan, the slope is 1 and not the negative slope: the loss is nan in any case.
-    prefer(_leaky_relu, lambda x, slope: elementwise(functions.LEAKY_RELU, x, slope))
-    prefer(_sloped, lambda g, x, slope: elementwise_backward(functions.LEAKY_RELU, g, x, slope))
+    prefer(
+        _leaky_relu, lambda x, slope: elementwise(functions.LEAKY_RELU, x, slope)
+    )  # its gradient at nan is not torch's
 
 
 def _gelu_of(algorithms, x, approximate):

@@ -326,7 +326,7 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
         state.target = None
     if r is not self._array:
         r = as_array(r)
-        _check_stored(self._array, r)
+        _check_stored(self._array, r, record.name)
         if is_dense and type(r) is np.ndarray:
             copy_into(self._array, r)
         else:
@@ -488,7 +488,9 @@ def _compute_in_order(record: Op, arrays: list, metadata: tuple, target: np.ndar
     if not (record.places or is_by_element(record)) or isinstance(target, Buffer):
         raise out_of_order(f"{record.name}_")
     own = arrays[0].dtype is target.dtype
-    _check_stored(target, as_array(execute(record, arrays, metadata)))  # raises what is wrong with the arguments
+    _check_stored(
+        target, as_array(execute(record, arrays, metadata)), record.name
+    )  # raises what is wrong with the arguments
     if (find := record.places) is not None:
         at_places(target, arrays[1:], lambda places, others: find(places, others, *metadata))
     else:
@@ -496,8 +498,14 @@ def _compute_in_order(record: Op, arrays: list, metadata: tuple, target: np.ndar
     return target
 
 
-def _check_stored(target: np.ndarray, r: np.ndarray) -> None:
+_SIZED_BY_RESULT = ("addmm", "addmv", "baddbmm")  # torch's kernels that check the memory and not the broadcast
+
+
+def _check_stored(target: np.ndarray, r: np.ndarray, name: str) -> None:
     """Raise RuntimeError where a result has another shape or a type that cannot be cast to that of `target`."""
+    if r.shape != target.shape and name in _SIZED_BY_RESULT:
+        sizes = f"input tensor size {list(target.shape)} and output tensor size {list(r.shape)}"
+        raise RuntimeError(f"Bad in-place call: {sizes} should match")
     if r.shape != target.shape and np.broadcast_shapes(r.shape, target.shape) != target.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(r.shape)}")
     if r.dtype is not target.dtype:

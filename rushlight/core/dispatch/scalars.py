@@ -56,7 +56,12 @@ def number_as(value: Any, d: dtypes.dtype) -> np.ndarray:
         if d.is_signed and value >> (bits - 1):
             value -= 1 << bits
     with np.errstate(over="ignore"):
-        return np.array(value, d.numpy)
+        return np.array(_held(value, d), d.numpy)
+
+
+def _held(value: Any, d: dtypes.dtype) -> Any:
+    """The number as one that NumPy can make an element of: its bfloat16 knows no integer of more than 64 bits."""
+    return float(value) if d is dtypes.bfloat16 and isinstance(value, int) else value
 
 
 def check_number(name: str, argument: str, value: Any, kind: str = "Number") -> None:
@@ -94,7 +99,7 @@ def python_number(value: Any) -> Any:
 def fits_floats(value: Any) -> bool:
     """Whether a value is a Python number, no bool, that float32 holds without infinity or NaN."""
     kind = type(value)
-    return (kind is float or kind is int) and -3e38 < value < 3e38
+    return -3e38 < value < 3e38 if kind is float else kind is int and -_LONG <= value < _LONG
 
 
 def exact(value: Any, kind: np.dtype) -> Any:
@@ -123,7 +128,7 @@ def exact(value: Any, kind: np.dtype) -> Any:
     largest = _LARGEST.get(d.name)
     if largest is not None and any(largest < abs(part) < np.inf for part in _parts(value)):
         raise _lost(d)
-    return number_as(value, d).item() if d.category == 1 else bool(value) if not d.category else value
+    return number_as(value, d).item() if d.category == 1 else bool(value) if not d.category else _held(value, d)
 
 
 @functools.cache

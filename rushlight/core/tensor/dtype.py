@@ -107,6 +107,7 @@ qint32 = dtype("qint32", 4, "q")
 quint4x2 = dtype("quint4x2", 1, "q")
 PAIRS = dtype("uint4", ml_dtypes.uint4, "u")  # of files: two levels of 4 bits in a byte
 
+_WIDE = (uint16, uint32, uint64)
 QUANTIZED = (qint8, quint8, qint32, quint4x2)
 FLOAT8 = (float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu)
 ALL = (
@@ -140,7 +141,7 @@ def from_numpy(array_type: np.dtype) -> dtype:
 
 _WORDS = {
     "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "uint8": "Byte", "int8": "Char",
-    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat",
+    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex32": "ComplexHalf", "complex64": "ComplexFloat",
     "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
     "float8_e4m3fn": "Float8_e4m3fn", "float8_e4m3fnuz": "Float8_e4m3fnuz", "float8_e5m2": "Float8_e5m2",
     "float8_e5m2fnuz": "Float8_e5m2fnuz", "float8_e8m0fnu": "Float8_e8m0fnu",
@@ -234,6 +235,11 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
             "promoteTypes with quantized numbers is not handled yet; figure out what the correct rules should be, "
             f"offending types: {type_word(type1)} {type_word(type2)}"
         )
+    if (type1 in _WIDE or type2 in _WIDE) and not (type1.is_floating_point or type2.is_floating_point):
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{type_word(type1)} and {type_word(type2)}"
+        )
     if type1.category != type2.category:
         low, high = (type1, type2) if type1.category < type2.category else (type2, type1)
         if high.is_complex and low is float64:
@@ -249,12 +255,6 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 
 def _promote_integers(a: dtype, b: dtype) -> dtype:
-    wide = (uint16, uint32, uint64)
-    if a in wide or b in wide:
-        raise RuntimeError(
-            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-            f"{type_word(a)} and {type_word(b)}"
-        )
     if uint8 not in (a, b):
         return max(a, b, key=lambda t: t.itemsize)
     other = a if b is uint8 else b
@@ -279,7 +279,7 @@ class Promotion:
             self.zero = array_type if self.zero is None else promote_types(self.zero, array_type)
 
     def add_number(self, value: Any) -> None:
-        t = of_number(value)
+        t = uint64 if type(value) is int and value >> 63 == 1 else of_number(value)
         self.number = t if self.number is None else promote_types(self.number, t)
 
     def result(self) -> dtype:
@@ -291,6 +291,8 @@ def _combine(high: dtype | None, low: dtype | None) -> dtype:
         return low  # type: ignore[return-value]
     if low is None or high.category >= low.category:
         return high
+    if high is bool_:
+        return promote_types(high, low)
     if low.is_complex and high is float64:
         return complex128
     if low.is_complex and high in (float16, bfloat16, float32):

@@ -93,7 +93,10 @@ def _kind(value: Any) -> str:
 
 
 def wrap_dims(dims: Iterable[int], ndim: int) -> tuple[int, ...]:
-    """Each of `dims` counted from the front. Raises RuntimeError when one appears twice."""
+    """Each of `dims` counted from the front. Raises RuntimeError when one appears twice, TypeError where the first is a bool."""
+    dims = tuple(dims)
+    if dims and type(dims[0]) is bool:  # torch looks at the first alone
+        raise TypeError("argument 'dim' must be tuple of ints, but found element of type bool at pos 0")
     wrapped = tuple(wrap_dim(d if type(d) is int else index(d), ndim) for d in dims)
     if len(set(wrapped)) != len(wrapped):
         twice = next(d for d in wrapped if wrapped.count(d) > 1)
@@ -114,9 +117,12 @@ def shape_from(args: Sequence[Any], name: str = "", argument: str = "size") -> t
         if not isinstance(args, (tuple, list)):
             raise _no_shape(name, argument, f"must be tuple of ints, not {type(args).__name__}")
     try:
-        return tuple([a if type(a) is int else a.__index__() for a in args])
+        shape = tuple([a if type(a) is int else a.__index__() for a in args])
     except (TypeError, AttributeError):
         raise _wrong_entry(args, len(args) == 1 and args is given, name, argument) from None
+    if shape and type(args[0]) is bool:  # torch looks at the first alone
+        raise _wrong_entry(("bool",), len(args) == 1 and args is given, name, argument, "bool")
+    return shape
 
 
 def missing(name: str, argument: str) -> str:
@@ -136,9 +142,9 @@ def _no_shape(name: str, argument: str, words: str) -> TypeError:
     return TypeError((f"{name}(): argument '{argument}' (position 1) " if name else f"argument '{argument}' ") + words)
 
 
-def _wrong_entry(entries: Sequence[Any], alone: bool, name: str, argument: str) -> TypeError:
+def _wrong_entry(entries: Sequence[Any], alone: bool, name: str, argument: str, kind: str = "") -> TypeError:
     """torch's error about the first of `entries` that is no integer; `alone`: it is the only argument of the call."""
-    at, bad = next((i, type(a).__name__) for i, a in enumerate(entries) if not _is_index(a))
+    at, bad = next((i, kind or type(a).__name__) for i, a in enumerate(entries) if not _is_index(a))
     if alone:
         return _no_shape(name, argument, f"must be tuple of ints, not {bad}")
     if not at:

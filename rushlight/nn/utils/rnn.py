@@ -192,7 +192,8 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
     [tensor([1, 2]), tensor([3])]
     """
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [row[:length] for row, length in zip(rows, lengths.tolist(), strict=True)]
+    places = ops.arange(rows.shape[1])
+    return [row[places < length] for row, length in zip(rows, lengths, strict=True)]  # copies, as in torch
 
 
 # Packing --------------------------------------------------------------------------------------------------------------

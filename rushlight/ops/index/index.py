@@ -354,6 +354,8 @@ def _setitem(self, index, value):
         return
     if type(value) is Tensor and _write_values(self, index, value):
         return
+    if type(value) is int and not -(1 << 63) <= value < 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
     if _is_single(value) and (mask := _whole_mask(self, index)) is not None:
         self.masked_fill_(mask, value)
         return

@@ -13,7 +13,7 @@ from ..pointwise.choice import where
 from .factor import svd
 from .lu import lu_arrays
 from .matrices import check_floating, check_kernel, check_square, identity_times, real_type
-from .solvers import solve_ex
+from .solvers import solve, solve_ex
 
 
 def _diagonal_and_sign(a):
@@ -105,6 +105,8 @@ def _(g, A, out0):
     g = A.new_zeros(out0.shape) if g_log is None else g_log.to(A.dtype)
     if A.is_complex() and g_sign is not None:  # the sign of a real determinant is flat
         g = g - (g_sign.conj_physical() * out0).imag * 1j
+    if is_grad_enabled() and may_branch_on_data(A):  # as in torch, an error where A is singular
+        return solve(A.mH, identity_times(g, A.shape[-1]))
     return solve_ex(A.mH, identity_times(g, A.shape[-1]))[0]
 
 

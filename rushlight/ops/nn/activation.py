@@ -100,6 +100,14 @@ def tied(grad, input):
     )
 
 
+def in_vectors(x):
+    """Whether torch's gradient kernels take `x` in vectors: two of 32 bytes at a time, and what remains element by element.
+
+    At nan all comparisons are false, and the two ways ask for opposite ones. Rushlight takes the whole array in one way.
+    """
+    return x.numel() * x.element_size() >= 64
+
+
 # ---------------------------------------------------------------------------------------------- exponential units
 
 
@@ -137,12 +145,14 @@ def _celu(input, /, alpha):
 
 @_celu.vjp
 def _(g, input, alpha):
-    return _unit_slope(g, input, 1.0, 1.0, 1.0 / alpha)
+    inside = 1.0 / float(np.float32(alpha))  # torch rounds alpha here, in double precision too
+    return _unit_slope(g, input, alpha * inside, 1.0, inside)
 
 
 def _unit_slope(g, x, negative, positive, inside):
     x, h = in_single(x), in_single(g)
-    return rounded_as(h * where(x <= 0, negative * (where(x < 0, x, 0.0) * inside).exp(), positive), g)
+    linear, curved = (x > 0, ~(x >= 0)) if in_vectors(g) else (~(x <= 0), x < 0)
+    return rounded_as(h * where(linear, positive, negative * (where(curved, x, 0.0) * inside).exp()), g)
 
 
 _SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
@@ -264,7 +274,8 @@ def _hardswish(input, /):
 
 @_hardswish.vjp
 def _(g, input):
-    slope = where(input < 3, in_single(input) / 3 + 0.5, 1.0)
+    x = in_single(input)
+    slope = where(~(x >= 3) if in_vectors(input) else x < 3, x / 3 + 0.5, 1.0)
     return cut(rounded_as(in_single(g) * slope, g), input, input <= -3)
 
 
@@ -307,9 +318,13 @@ def hardshrink(input, /, lambd=0.5):
     return np.where((input >= -bound) & (input <= bound), input.dtype.type(0), input)
 
 
+def _shrink_slope(g, x, lambd):
+    return cut(g, x, ~((x < -lambd) | (x > lambd)) if in_vectors(x) else (x >= -lambd) & (x <= lambd))
+
+
 @hardshrink.vjp
 def _(g, input, lambd):
-    return cut(g, input, (input >= -lambd) & (input <= lambd))
+    return _shrink_slope(g, input, lambd)
 
 
 @primitive(public=False, name="softshrink", jit_min_elements=SOME)
@@ -326,7 +341,7 @@ def _softshrink(input, /, lambd):
 
 @_softshrink.vjp
 def _(g, input, lambd):
-    return cut(g, input, (input >= -lambd) & (input <= lambd))
+    return _shrink_slope(g, input, lambd)
 
 
 @composite(functional=True)

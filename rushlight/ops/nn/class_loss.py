@@ -17,6 +17,7 @@ from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.checks import lies_within, refuse_history
 from ..reduce.sums import mean_of_picked, sum_of_batch
+from .activation import tied
 
 
 def _check_targets(input: np.ndarray, target: np.ndarray) -> None:
@@ -128,8 +129,11 @@ def _nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean"
 
 
 @_nll_loss.vjp("input")
-def _(g, input_shape, target, weight, ignore_index, reduction):
-    return _nll_loss_backward(g, target, weight, input_shape, ignore_index, reduction)
+def _(g, input, target, weight, ignore_index, reduction):
+    slope = _nll_loss_backward(g, target, weight, input._array.shape, ignore_index, reduction)
+    return shown_as(
+        tied(slope, input), "NllLossBackwardBackward0" if input._array.ndim < 3 else "NllLoss2DBackwardBackward0"
+    )
 
 
 @primitive(public=False, name="nll_loss_backward")

@@ -17,7 +17,7 @@ from ...core.tensor.casting import dense_like
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor, constant, type_word
-from ..pointwise.building_blocks import MANY, in_order_of, zero_where
+from ..pointwise.building_blocks import MANY, in_order_of, in_single, rounded_as, zero_where
 from ..pointwise.checks import extremes, not_implemented, refuse_history
 from ..pointwise.choice import where
 from ..reduce.sums import sum_in_order
@@ -63,6 +63,22 @@ def _share(g: Tensor, t: Tensor, reduction: str) -> Tensor:
     return g / t._array.size if reduction == "mean" and t._array.size else g
 
 
+def _scaled(slope: Tensor, g: Tensor, reduction: str, factor: float = 1.0) -> Tensor:
+    """factor * slope * g, over the number of elements for a mean, rounded in the order of torch's loss kernels."""
+    kind, size = slope._array.dtype, slope._array.size
+    if reduction != "mean" or not size:
+        return slope * (_share(g, slope, reduction) * factor)
+    part = factor / size if kind.itemsize > 2 else float(kind.type(factor / size))
+    return slope * part * _share(g, slope, "sum")
+
+
+def _divided(slope: Tensor, g: Tensor | None, weight: Tensor | None, reduction: str) -> Tensor:
+    """slope * g * weight, divided by the number of elements for a mean: torch's order for losses of several operators."""
+    slope = slope if g is None else slope * _share(g, slope, "sum")
+    slope = slope if weight is None else slope * weight
+    return slope / slope._array.size if reduction == "mean" and slope._array.size else slope
+
+
 def _in_rows(g: Tensor) -> Tensor:
     """A gradient that torch writes into C-contiguous zeros, whatever the order of the input."""
     a = g._array
@@ -99,13 +115,13 @@ def mse_loss(input, target, /, reduction="mean"):
 @mse_loss.vjp("input")
 def _(g, input, target, reduction):
     d = _difference(input, target)
-    return _in_rows(d * (_share(g, d, reduction) * 2.0))
+    return _in_rows(_scaled(d, g, reduction, 2.0))
 
 
 @mse_loss.vjp("target")
 def _(g, input, target, reduction):
     d = _difference(target, input)
-    return _in_rows(d * (_share(g, d, reduction) * 2.0))
+    return _in_rows(_scaled(d, g, reduction, 2.0))
 
 
 @composite()
@@ -117,7 +133,8 @@ def l1_loss(input, target, reduction="mean"):
 @primitive(public=False, name="bounded")
 def _bounded(input, /, limit):
     """Each element, at most `limit` in size. Unlike that of `clamp`, the gradient is 0 where the limit is just reached."""
-    return np.clip(input, -limit, limit)
+    limit = input.dtype.type(limit)
+    return np.minimum(np.maximum(input, -limit), limit)  # `np.clip` makes bfloat16 float32
 
 
 @_bounded.vjp
@@ -143,14 +160,17 @@ def smooth_l1_loss(input, target, /, reduction="mean", beta=1.0):
 
 @smooth_l1_loss.vjp("input")
 def _(g, input, target, reduction, beta):
-    d = _difference(input, target)
-    return _in_rows(_smooth_slope(d, beta) * _share(g, d, reduction))
+    return _smooth_gradient(g, input, target, reduction, beta)
 
 
 @smooth_l1_loss.vjp("target")
 def _(g, input, target, reduction, beta):
-    d = _difference(target, input)
-    return _in_rows(_smooth_slope(d, beta) * _share(g, d, reduction))
+    return _smooth_gradient(g, target, input, reduction, beta)
+
+
+def _smooth_gradient(g, x, other, reduction, beta):
+    d = _difference(in_single(x), in_single(other))  # 16-bit floats are rounded once, at the end
+    return _in_rows(rounded_as(_scaled(_smooth_slope(d, beta), g, reduction), x))
 
 
 @primitive(jit_min_elements=MANY, jit_warmup=4_000_000)
@@ -176,14 +196,14 @@ def huber_loss(input, target, /, reduction="mean", delta=1.0):
 def _(g, input, target, reduction, delta):
     _same_type(input._array, target._array)
     d = _difference(input, target)
-    return _in_rows(_bounded(d, delta) * _share(g, d, reduction))
+    return _in_rows(_scaled(_bounded(d, delta), g, reduction))
 
 
 @huber_loss.vjp("target")
 def _(g, input, target, reduction, delta):
     _same_type(input._array, target._array)
     d = _difference(target, input)
-    return _in_rows(_bounded(d, delta) * _share(g, d, reduction))
+    return _in_rows(_scaled(_bounded(d, delta), g, reduction))
 
 
 @composite()
@@ -246,9 +266,9 @@ def _(g, input, target, weight, reduction):
     if thread.state.grad:
         slope = _bce_slope(input, target)
     else:
-        slope = (input - target) / ((1 - input) * input).clamp(min=_BCE_EPSILON)
-    slope = slope if weight is None else slope * weight
-    return slope * _share(g, slope, reduction)
+        slope = (input - target) * _share(g, input, "sum") / ((1 - input) * input).clamp(min=_BCE_EPSILON)
+        g = None
+    return _divided(slope, g, weight, reduction)
 
 
 _BCE_EPSILON = 1e-12
@@ -304,8 +324,7 @@ def _bce_logits(input, target, weight=None, pos_weight=None, /, reduction="mean"
 def _(g, input, target, weight, pos_weight, reduction):
     p = input.sigmoid()
     slope = p - target if pos_weight is None else (pos_weight * target + 1 - target) * p - pos_weight * target
-    slope = slope if weight is None else slope * weight
-    return slope * _share(g, slope, reduction)
+    return _divided(slope, g, weight, reduction)
 
 
 @_bce_logits.vjp("target")

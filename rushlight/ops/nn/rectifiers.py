@@ -32,7 +32,7 @@ from ..pointwise.building_blocks import (
 )
 from ..pointwise.choice import select, where
 from ..random.sample import drawn
-from .activation import cut, floats_only, inplace_of, tied
+from .activation import cut, floats_only, in_vectors, inplace_of, tied
 
 _FEW, _PIECE = 4096, 2 * CHUNK  # elements
 _ZEROS32 = np.zeros(_PIECE, F32)
@@ -163,7 +163,8 @@ def _hardtanh(input, /, min_val, max_val):
 @_hardtanh.vjp
 def _(g, input, min_val, max_val):
     x = in_single(input)
-    return cut(g, input, (x <= min_val) | (x >= max_val))
+    flat = ~((x > min_val) & (x < max_val)) if in_vectors(input) else (x <= min_val) | (x >= max_val)
+    return cut(g, input, flat)
 
 
 @composite(functional=True)

@@ -440,15 +440,15 @@ atanh = unary(
 )
 
 
-def _square_of_hypot(x, y):
-    """x^2 + y^2, but 1 at the origin, where atan2 has torch's gradient 0."""
+def _inverse_square(x, y):
+    """1 / (x^2 + y^2), but 0 at the origin, where atan2 has torch's gradient 0."""
     s = x * x + y * y
-    return s.masked_fill(s == 0, 1)
+    return s.reciprocal().masked_fill(s == 0, 0)
 
 
 atan2 = binary(
     "atan2", of_arrays(np.arctan2),
-    lambda g, x, y: g * y / _square_of_hypot(x, y), lambda g, x, y: g * -x / _square_of_hypot(x, y),
+    lambda g, x, y: g * y * _inverse_square(x, y), lambda g, x, y: g * -x * _inverse_square(x, y),
     """The angle of the point (other, input), in radians from -pi to pi.
 
     >>> atan2(tensor([1.0, -1.0]), tensor([1.0, -1.0]))

@@ -122,7 +122,7 @@ def _exponent_rule(g, x, y, out):
     if not may_branch_on_data(zero) or zero._array.any():
         zero = zero if x.is_complex() else zero & ((y.real if y.is_complex() else y) >= 0)
     base = x.to(out.dtype) if out.is_complex() else x  # a negative base has a complex logarithm
-    return (g * conjugate(out * base.log())).masked_fill(zero, 0)
+    return g * conjugate(out * base.log()).masked_fill(zero, 0)
 
 
 _pow_tensor = binary(
@@ -518,8 +518,8 @@ _add_quotients = FusedLoop("addcdiv", 3, _quotient_added)
 def _(g, tensor1, tensor2, value, needs):
     return (
         g,
-        g * conjugate(value / tensor2) if needs[1] else None,
-        -g * conjugate(value * (tensor1 / (tensor2 * tensor2))) if needs[2] else None,
+        g * conjugate(constant(np.asarray(value)) / tensor2) if needs[1] else None,
+        -g * conjugate(value * tensor1 / (tensor2 * tensor2)) if needs[2] else None,
     )
 
 

@@ -21,6 +21,7 @@ from ...core.tensor.tensor import Tensor, type_word
 from ...core.warn import warn
 from ..creation.filled import eye
 from ..pointwise.building_blocks import dense
+from ..pointwise.checks import not_implemented
 from ..shape.view import _unsafe_view
 from .matmul import bmm, conjugate, matmul, mm
 from .of_arrays import product, refuse_bool
@@ -611,9 +612,13 @@ def _(g, out, x1, x2, p, needs):
 @primitive(name="_euclidean_dist", public=False, node="EuclideanDistBackward0")
 def _euclidean_by_product(x1, x2, /):
     """|a - b| from |a|^2 - 2 a.b + |b|^2: one matrix product, less exact for near points."""
+    kind = x1.dtype
+    n1, n2 = (np.add.reduce(x * x, -1, dtype=None if kind.itemsize > 2 else np.float32) for x in (x1, x2))
+    if kind.itemsize == 2:  # torch rounds the squares' sums, and the one product that they are columns of
+        x1, x2, n1, n2 = (a.astype(np.float32) for a in (x1, x2, n1.astype(kind), n2.astype(kind)))
     squares = product(x1, x2.swapaxes(-2, -1)) * x1.dtype.type(-2)
-    squares = squares + np.add.reduce(x1 * x1, -1)[..., None] + np.add.reduce(x2 * x2, -1)[..., None, :]
-    return np.sqrt(np.maximum(squares, squares.dtype.type(0)))
+    squares = (squares + n1[..., None] + n2[..., None, :]).astype(kind, copy=False)
+    return np.sqrt(np.maximum(squares, kind.type(0)))
 
 
 @_euclidean_by_product.vjp
@@ -655,7 +660,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     if a.shape[-1] != b.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
     for t, name in pairs:
-        if t._array.dtype.kind not in "f":
+        if not t.dtype.is_floating_point:
             raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {type_word(t.dtype)}")
     if x1.dtype is not x2.dtype:
         raise RuntimeError(f"expected scalar type {type_word(x1.dtype)} but found {type_word(x2.dtype)}")
@@ -667,4 +672,6 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     if p == 2 and by_product and a.shape[-1]:
         d = _euclidean_by_product(x1, x2)
         return d.view(d.shape)
+    if x1._array.dtype.itemsize == 2:
+        raise not_implemented("cdist", x1._array.dtype)
     return _cdist(x1, x2, float(p))

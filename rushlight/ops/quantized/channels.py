@@ -144,10 +144,9 @@ def _rounded(x: np.ndarray, scales: np.ndarray, zero_points: np.ndarray, levels:
     limits = limits_of(levels)
     with np.errstate(all="ignore"):
         scaled = x * (np.float32(1) / scales.astype(np.float32))
-        if zero_points.dtype.kind == "f":
-            out = np.rint(scaled + zero_points)
-        else:
-            out = np.rint(scaled).astype(np.float64) + zero_points
+        out = np.rint(scaled + zero_points.astype(np.float32)).astype(
+            np.float64
+        )  # halves go to the even level, as in torch
     out[np.isnan(out)] = limits.min
     return np.clip(out, limits.min, limits.max).astype(levels)
 

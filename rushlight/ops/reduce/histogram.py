@@ -277,7 +277,10 @@ def _histogram(input, bins=None, weight=None, /, count=None, range=None, density
         edges = _equal_edges(input, range, count, 0, input.dtype)
     else:
         edges = bins
-    hist = np.histogram(input.reshape(-1), edges, weights=None if weight is None else weight.reshape(-1))[0].astype(F64)
+    weights = None if weight is None else weight.reshape(-1)
+    if not (edges[:-1] <= edges[1:]).all():
+        return _counted_by_halving(input.reshape(-1, 1), [edges], weights, density).astype(input.dtype), edges
+    hist = np.histogram(input.reshape(-1), edges, weights=weights)[0].astype(F64)
     if density:
         hist = hist / hist.sum() / np.diff(edges)
     return hist.astype(input.dtype), edges
@@ -356,9 +359,29 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None
     _check_grid(points.dtype, range, points.shape[1])
     edges = _grid_edges(points, bins, range)
     weights = None if weight is None else weight._array.reshape(-1)
-    hist = np.histogramdd(points, edges, weights=weights, density=density)[0]
+    if all((e[:-1] <= e[1:]).all() for e in edges):
+        hist = np.histogramdd(points, edges, weights=weights, density=density)[0]
+    else:
+        hist = _counted_by_halving(points, edges, weights, density)
     result = _HistogramDD(wrap(hist.astype(points.dtype)), tuple(wrap(e) for e in edges))
     return result if out is None else write_out("histogramdd", (input,), result, out)
+
+
+def _counted_by_halving(points, edges, weights, density):
+    """What torch counts between edges that do not ascend: a point within the first and last is searched by halving."""
+    inside = np.ones(len(points), bool)
+    places = []
+    for x, e in zip(points.T, edges, strict=True):
+        inside &= (x >= e[0]) & (x <= e[-1])
+        at = _halving(e, x, True) - 1
+        places.append(np.where(at == len(e) - 1, at - 1, at))
+    hist = np.zeros([len(e) - 1 for e in edges])
+    np.add.at(hist, tuple(at[inside] for at in places), 1.0 if weights is None else weights[inside])
+    if density:
+        hist /= hist.sum()
+        for dim, e in enumerate(edges):
+            hist /= np.diff(e).reshape(-1, *(1,) * (len(edges) - dim - 1))
+    return hist
 
 
 _HistogramDD = named("histogramdd", "hist", "bin_edges")

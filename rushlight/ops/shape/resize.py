@@ -254,6 +254,8 @@ def pad(input, pad, mode="constant", value=None):
     if mode == "constant":
         if isinstance(value, (Tensor, np.ndarray, list, tuple, complex, str)):
             value = _number_around(value)
+        if isinstance(value, int):
+            value = float(value)  # as torch takes it
         return _constant_pad(input, pad, _element(value, input) if value else 0)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')

@@ -382,6 +382,8 @@ def sum_to_size(self, *args, size=None):
     if lead < 0 or any(n not in (1, m) for n, m in zip(target, shape[lead:], strict=True)):
         raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(shape)}}}.")
     axes = sum_to_axes(shape, target)
+    if not target:
+        return self.sum()
     return self if not axes else self.sum(axes, keepdim=True).reshape(target)
 
 

@@ -13,8 +13,10 @@ import numpy as np
 from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.dtype import from_numpy
+from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor, type_word
 from ..index.duplicate_index import add_at
+from ..nn.activation import tied
 from ..pointwise.building_blocks import F32, zeros_of
 from ..random.sample import rand
 from .avg_pool import avg_pool_kernel
@@ -67,14 +69,30 @@ def adaptive_avg_kernel(input, /, size):
 def adaptive_avg_backward(g, input, /, n):
     """Each element of g spread over its window in the last n axes; of the input only the shape counts."""
     d, sizes = g.dtype, input.shape[input.ndim - n :]
-    x = g.astype(F32) if d.itemsize == 2 else g
+    if d.itemsize == 2:
+        return _spread_in_16_bits(g, sizes)
+    x = g
     for i, size in enumerate(sizes):
         axis = x.ndim - n + i
         y = np.zeros((*x.shape[:axis], size, *x.shape[axis + 1 :]), x.dtype, like=x)
         for j, (a, b) in enumerate(bounds(size, x.shape[axis])):
             y[_part(x.ndim, axis, a, b)] += x[_part(x.ndim, axis, j, j + 1)] / (b - a)
         x = y
-    return x.astype(d, copy=False)
+    return x
+
+
+def _spread_in_16_bits(g, sizes):
+    """`adaptive_avg_backward`, window by window: each quotient and each sum is rounded, as in torch."""
+    n, d = len(sizes), g.dtype
+    out = np.zeros((*g.shape[: g.ndim - n], *sizes), d, like=g)
+    windows = [list(enumerate(bounds(size, g.shape[g.ndim - n + i]))) for i, size in enumerate(sizes)]
+    for window in places(*windows):
+        share = g[(..., *(slice(j, j + 1) for j, _ in window))].astype(F32)
+        for _, (a, b) in window:
+            share = (share / (b - a)).astype(d).astype(F32)
+        at = (..., *(slice(a, b) for _, (a, b) in window))
+        out[at] = (out[at].astype(F32) + share).astype(d)
+    return out
 
 
 @adaptive_avg_backward.vjp("input")
@@ -530,17 +548,18 @@ def fractional_max_kernel(input, samples, /, window, size):
 
 
 def _fractional_operator(name, node):
-    operator = primitive(name=name, public=False, outputs=1, node=node)(fractional_max_kernel)
+    operator = primitive(name=name, public=False, outputs=1, node=f"{node}Backward0")(fractional_max_kernel)
 
     @operator.vjp
-    def _(g, out1, input_shape, window):
-        return scatter_places(g[0], out1, input_shape[-len(window) :]), None
+    def _(g, input, out1, window):
+        slope = scatter_places(g[0], out1, input._array.shape[-len(window) :])
+        return shown_as(tied(slope, input), f"{node}BackwardBackward0"), None
 
     return operator
 
 
-_fractional_2d = _fractional_operator("fractional_max_pool2d", "FractionalMaxPool2DBackward0")
-_fractional_3d = _fractional_operator("fractional_max_pool3d", "FractionalMaxPool3DBackward0")
+_fractional_2d = _fractional_operator("fractional_max_pool2d", "FractionalMaxPool2D")
+_fractional_3d = _fractional_operator("fractional_max_pool3d", "FractionalMaxPool3D")
 
 
 def _check_places(name: str, sizes: tuple[int, ...], out: tuple[int, ...], window: tuple[int, ...]) -> None:

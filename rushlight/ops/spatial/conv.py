@@ -23,13 +23,16 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...core.dispatch.autocast import LOWER, brought
 from ...core.dispatch.errors import argument_type
+from ...core.dispatch.mode import thread
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.channels_last import is_channels_last
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.layout import channels_last, channels_last_3d
+from ...core.tensor.node import shown_as
 from ...core.tensor.placeholder import flags_of
 from ...core.tensor.tensor import Tensor, type_word
 from ...core.warn import warn
+from ..nn.activation import tied
 from ..pointwise.building_blocks import F32, conjugate
 from ..pointwise.checks import c_word_of, not_implemented, still_of_type
 from ..shape.slicing import part
@@ -164,7 +167,15 @@ def _(g, input, weight, bias_shape, stride, padding, dilation, groups, needs):
         gw = convolution_weight(g, input, weight._array.shape, *steps)
     elif for_bias:
         gb = channel_sums(g)
-    return *_laid_out_as(input, weight, gx, gw), gb
+    gx, gw = _laid_out_as(input, weight, gx, gw)
+    if thread.state.grad:  # torch's one node keeps input and weight for both
+        gx = None if gx is None else _of_one_node(gx, input)
+        gw = None if gw is None else _of_one_node(gw, weight)
+    return gx, gw, gb
+
+
+def _of_one_node(gradient, operand):
+    return shown_as(tied(gradient, operand), "ConvolutionBackwardBackward0") if operand.requires_grad else gradient
 
 
 def _laid_out_as(input, weight, *gradients):
@@ -468,7 +479,7 @@ def _check_transpose(name, n, input, weight, bias, stride, padding, output_paddi
         )
     _check_bias(w, b, w.shape[1] * groups)
     _check_types(x, w, None, "slow_conv_transpose2d_out_cpu")
-    if x.dtype.kind in "iub":
+    if x.dtype.kind in "iub" and x.dtype != np.int64:
         raise not_implemented(f"slow_conv_transpose{max(n, 2)}d_out_cpu", x.dtype)
     if n == 3 and b is not None and b.dtype != x.dtype:
         raise RuntimeError(

@@ -20,10 +20,12 @@ from ...core.dispatch.mode import thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import check_flag
 from ...core.tensor.dtype import from_numpy
+from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ...core.warn import warn
 from ..creation.spacing import spaced
 from ..index.duplicate_index import add_at
+from ..nn.activation import tied
 from ..pointwise.building_blocks import ANY, zero_where
 from ..pointwise.checks import not_implemented
 from ..product.matmul import bmm
@@ -269,8 +271,11 @@ def _grid_operator(n):
 
     @operator.vjp
     def _(g, input, grid, mode, padding_mode, align_corners):
-        backward = _recorded_backward if thread.state.grad else _grid_sampler_backward
-        return backward(g, input, grid, mode, padding_mode, align_corners)
+        if not thread.state.grad:
+            return _grid_sampler_backward(g, input, grid, mode, padding_mode, align_corners)
+        of_input, of_grid = _recorded_backward(g, input, grid, mode, padding_mode, align_corners)
+        shown = f"GridSampler{n}DBackwardBackward0"
+        return shown_as(tied(of_input, input), shown), shown_as(tied(of_grid, grid), shown)
 
     return operator
 

@@ -136,6 +136,14 @@ def _taps(n, out, scale, mode, align_corners, antialias, d, whole=True, is_fused
     return _linear_taps(n, out, scale, align_corners, d)
 
 
+def _kept_in(d, weights, mode):
+    """Weights as torch's kernels keep them, rounded to 16 bits; the first of two is 1 less the second then."""
+    kept = weights.astype(d).astype(F32)
+    if mode != "bicubic" and weights.shape[1] == 2:
+        kept[:, 0] = (1 - kept[:, 1]).astype(d)
+    return kept
+
+
 @functools.lru_cache(256)
 def _transposed_taps(n, out, scale, mode, align_corners, antialias, d):
     """The taps of the transpose: for each of the n elements, where in the result it counts, and how much."""
@@ -236,6 +244,8 @@ def _upsample(input, /, size, scales, mode, align_corners, antialias):
         return bilinear.upsampled(x, *axes_taps(x.shape[2:], size, scales, align_corners, d))
     for i in reversed(range(len(size))):
         where, weights = _taps(x.shape[2 + i], size[i], scales[i], mode, align_corners, antialias, x.dtype, whole)
+        if d.itemsize == 2 and mode in ("linear", "trilinear", "bicubic"):
+            weights = _kept_in(d, weights, mode)
         x = _resampled(x, 2 + i, where, weights)
         if d.kind == "u":  # each axis' result is rounded to bytes
             x = np.clip(np.floor(x + 0.5), 0, 255)

@@ -98,7 +98,7 @@ def logit(input, /, eps=None):
 def _(g, input, eps):
     slope = input * (1 - input)
     if eps is None or eps < 0:
-        return g / where((input < 0) | (input > 1), float("nan"), slope)
+        return where((input < 0) | (input > 1), float("nan"), g / slope)
     return zero_where(g / slope, (input < eps) | (input > 1 - eps))
 
 
@@ -157,7 +157,7 @@ def _entropy(x):
 
 
 _entr = unary(
-    "special_entr", _entropy, lambda g, x: g * where(x >= 0, -x.log() - 1, float("nan")),
+    "special_entr", _entropy, lambda g, x: g * (-x.log() - 1),
     """The entropy term -input * log(input) of each element; 0 at 0, -inf below.
 
     >>> special.entr(tensor([0.5, 0.0, -1.0]))

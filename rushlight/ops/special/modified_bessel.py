@@ -59,10 +59,10 @@ def i1_of(x):
     return i1e_of(x) * np.exp(np.abs(x))
 
 
-def _over(bessel, x):
-    """I1(x) / x, which is 1/2 at 0, and where the quotient would be one of rounded numbers."""
-    zero = x.abs() <= finfo(x.dtype).eps
-    return where(zero, 0.5, bessel / x.masked_fill(zero, 1))
+def _away_from_0(x, slope):
+    """slope(x), the derivative of an I1; 1/2 near 0, where it has a quotient of rounded numbers, and at nan, as in torch."""
+    tiny = ~(x.abs() > finfo(x.dtype).eps)
+    return where(tiny, 0.5, slope(x.masked_fill(tiny, 1)))
 
 
 i0 = unary(
@@ -90,7 +90,7 @@ _i0e = unary(
     **COMPUTE_BOUND,
 )
 _i1 = unary(
-    "special_i1", i1_of, lambda g, x, out: g * (i0(x) - _over(out, x)),
+    "special_i1", i1_of, lambda g, x, out: g * _away_from_0(x, lambda y: i0(y) - out / y),
     """The modified Bessel function of the first kind of order 1 of each element.
 
     >>> special.i1(tensor([0.0, 1.0]))
@@ -99,7 +99,7 @@ _i1 = unary(
     **COMPUTE_BOUND,
 )  # fmt: skip
 _i1e = unary(
-    "special_i1e", i1e_of, lambda g, x, out: g * (_i0e(x) - out * x.sgn() - _over(out, x)),
+    "special_i1e", i1e_of, lambda g, x, out: g * _away_from_0(x, lambda y: _i0e(y) - out * (y.sgn() + 1 / y)),
     """`i1` of each element times exp(-|input|).
 
     >>> special.i1e(tensor([0.0, 100.0]))
