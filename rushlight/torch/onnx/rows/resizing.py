@@ -106,9 +106,7 @@ def _weighted(g: Builder, out: Tensor, x: Item, mode: str, align: bool) -> str:
     return name
 
 
-def _weighted_by_graph(
-    g: Builder, out: Tensor, x: Item, sizes: Item, mode: str, align: bool, factors: list
-) -> str:
+def _weighted_by_graph(g: Builder, out: Tensor, x: Item, sizes: Item, mode: str, align: bool, factors: list) -> str:
     """The same for sizes that are known when the graph runs: places and weights are computed there, as torch rounds them."""
     name = g.name(x)
     zero, one = g.constant(0.0, out.dtype), g.constant(1.0, out.dtype)
