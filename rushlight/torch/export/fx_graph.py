@@ -248,7 +248,7 @@ class _Translator:
         return self.of_tensor[id(t)]
 
     def _copy(self, t: Tensor) -> Tensor:
-        """What stands in for a tensor of the module while the example runs."""
+        """A copy of a tensor of the module, on which the example runs."""
         return self.copies.setdefault(id(t), t.detach().clone())
 
     # ------------------------------------------------------------------------------------------ steps
@@ -299,7 +299,7 @@ class _Translator:
             self._set(step, _Lifted(step), self._copy(value))
 
     def _value(self, value: Value) -> Any:
-        """What stands for a value of the trace in the graph: after a write, the node that wrote."""
+        """A value of the trace in the graph: after a write, the node that wrote."""
         found = self.values[value]
         if isinstance(found, _Lifted):
             found = self.values[value] = self._lifted(found.step)
@@ -419,7 +419,7 @@ class _Lifted(NamedTuple):
 
 
 def _replaced(value: Any, written: dict[Node, Node]) -> Any:
-    """A value with the nodes that stand for its tensors now."""
+    """A value with the nodes that its tensors have after the writes so far."""
     if isinstance(value, (list, tuple)):
         return type(value)(_replaced(part, written) for part in value)
     while isinstance(value, Node) and value in written:
