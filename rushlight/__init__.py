@@ -78,6 +78,7 @@ _LAZY_NAMES = {
     "GradScaler": "amp",
     "_assert": "fx.assertions",
     "_assert_async": "torch.overrides",
+    "_disable_dynamo": "torch.compiler",
     "summary": "utils.display",
     "cond": "torch._higher_order_ops.cond",
     "OutOfMemoryError": "torch.cuda",

@@ -857,6 +857,7 @@ from .torch._checks import _check_value as _check_value
 from .torch._checks import _check_with as _check_with
 from .sparse.indices import _convert_indices_from_coo_to_csr as _convert_indices_from_coo_to_csr
 from .sparse.indices import _convert_indices_from_csr_to_coo as _convert_indices_from_csr_to_coo
+from .torch.compiler import _disable_dynamo as _disable_dynamo
 from .ops.aten_forms import _log_softmax_backward_data as _log_softmax_backward_data
 from .ops.aten_forms import _shape_as_tensor as _shape_as_tensor
 from .ops.random.sobol import _sobol_engine_draw as _sobol_engine_draw

@@ -25,6 +25,7 @@ _SOURCES = {
     "torch.torch_version": "rushlight.torch.version",
     "torch._C._nn": "rushlight.alias.c_nn",
     "torch.nn.modules.utils": "rushlight.alias.ntuple",
+    "torch._compile": "rushlight.torch.compiler",
     "torch._ops": "rushlight.core.dispatch.aten",
     "torch._vmap_internals": "rushlight.func._vmap_internals",
     "torch._tensor_str": "rushlight.core.tensor.printing",

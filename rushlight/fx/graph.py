@@ -402,7 +402,11 @@ class Graph:
     # ------------------------------------------------------------------------------------------ text
 
     def python_code(self, root_module: str, *, verbose: bool = False, **options: Any) -> PythonCode:
-        """The function that the graph represents, with the module as `root_module`."""
+        """The function that the graph represents, with the module as `root_module`.
+
+        verbose: with the type and shape of each value (of `meta["val"]`) and the line of the program that it is from
+        (`meta["stack_trace"]`).
+        """
         source = _Source(root_module, self._codegen)
         last: dict[Node, list[Node]] = {}
         used: set[Node] = set()
@@ -411,11 +415,12 @@ class Graph:
                 if n not in used:
                     used.add(n)
                     last.setdefault(node, []).append(n)
-        parameters, lines, returned = [], [], ""
+        parameters, lines, returned, place = [], [], "", ""
         for node in self.nodes:
             if node.op == "placeholder":
                 default = f" = {source.value(node.args[0])}" if node.args else ""
                 kind = f" : {source.annotation(node.type)}" if node.type is not None else ""
+                kind = (verbose and _shown_type(node)) or kind
                 parameters.append(f"{node.target}{kind}{default}")
                 if node.name != node.target.lstrip("*"):
                     lines.append(f"{node.name} = {node.target.lstrip('*')}")
@@ -423,8 +428,11 @@ class Graph:
                 returned = f" -> {source.annotation(node.type)}" if node.type is not None else ""
                 lines.append(self._codegen.generate_output(source.value(node.args[0])))
             else:
-                lines.append(f"{node.name} = {source.expression(node)}{_forget(last.get(node, []), node)}")
-        body = "".join(f"    {line}\n" for line in lines or ["pass"])
+                if verbose and place != (place := _line_of(node)):
+                    lines += ["", f"# {place}"]
+                kind = _shown_type(node) if verbose else ""
+                lines.append(f"{node.name}{kind} = {source.expression(node)}{_forget(last.get(node, []), node)}")
+        body = "".join(f"    {line}\n" if line else "\n" for line in lines or ["pass"]).lstrip("\n")
         wrapped = "".join(f'torch.fx._symbolic_trace.wrap("{name}")\n' for name in dict.fromkeys(source.wrapped))
         if wrapped:
             source.globals["torch"] = namespace.value
@@ -445,6 +453,38 @@ class Graph:
 
     def __str__(self) -> str:
         return "graph():" + "".join(f"\n    {node.format_node()}" for node in self.nodes)
+
+
+_TYPES = {
+    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "float8_e4m3fn": "f8e4m3fn",
+    "float8_e5m2": "f8e5m2", "complex32": "c32", "complex64": "c64", "complex128": "c128", "int8": "i8", "int16": "i16",
+    "int32": "i32", "int64": "i64", "bool": "b8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
+}  # fmt: skip
+
+
+def _shown_type(node: Node) -> str:
+    """`: "f32[2, 3]"`, where the node knows its type and shape; `shape_text` has sizes that may change by their names."""
+    value: Any = node.meta.get("val")
+    text = node.meta.get("shape_text")
+    if isinstance(text, str):
+        return f': "Sym({text})"'
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        return ""
+    kind = str(value.dtype).removeprefix("torch.")
+    return f': "{_TYPES.get(kind, kind)}[{", ".join(map(str, text or shape))}]"'
+
+
+_FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.+)\n\s*(.*)', re.MULTILINE)
+
+
+def _line_of(node: Node) -> str:
+    """The innermost line of the program that a node is from."""
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    if not frames:
+        return "No stacktrace found for following nodes"
+    file, line, function, code = frames[-1]
+    return f"File: {file}:{line} in {function}, code: {code}"
 
 
 def _forget(nodes: list[Node], user: Node) -> str:

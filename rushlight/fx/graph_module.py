@@ -80,10 +80,10 @@ class GraphModule(Module):
         return made
 
     def print_readable(self, print_output: bool = True, **options: Any) -> str:
-        """The class with the graph's code, as text."""
-        text = f"class {type(self).__name__}(torch.nn.Module):\n" + "\n".join(
-            f"    {line}" for line in self._code.strip().splitlines()
-        )
+        """The class with the graph's code, types, shapes and lines of the program, as text."""
+        code = self._graph.python_code("self", verbose=True).src.lstrip("\n")
+        lines = f"class {self._get_name()}(torch.nn.Module):\n{code}".split("\n")
+        text = "\n".join([lines[0]] + [f"    {line}" if line.strip() else "" for line in lines[1:]])
         if print_output:
             print(text)
         return text

@@ -114,6 +114,7 @@ functions.update(
         "_unsafe_view": lambda self, size: self.reshape(size),
         "alias": lambda self: self[...],
         "lift_fresh": lambda self: self,
+        "lift_fresh_copy": lambda self: self.clone(),
         "select_backward": _select_gradient,
         "slice_backward": _slice_gradient,
     }

@@ -28,6 +28,11 @@ def compile(*args: Any, **kwargs: Any) -> Any:
     return api.compile(*args, **kwargs)
 
 
+def _disable_dynamo(fn: Any = None, recursive: bool = True) -> Any:
+    """`disable`, under the name by which optimizers outside torch decorate their methods."""
+    return disable(fn, recursive)
+
+
 def is_dynamo_compiling() -> bool:
     """`is_compiling`."""
     return is_compiling()

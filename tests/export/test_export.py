@@ -73,9 +73,9 @@ def test_files(where, tmp_path):
     again = torch.export.load(place, extra_files=extra)
     x, y = torch.randn(6, 3), torch.ones(1)
     assert torch.equal(again.module()(x, y=y, scale=2)["out"], model(x, scale=2)["out"]) and extra == {"note": "hello"}
-    assert again.range_constraints == program.range_constraints == {"batch": (0, 100)}
+    assert again.range_constraints == program.range_constraints == {"s77": (0, 100)}
     assert sorted(again.state_dict) == sorted(program.state_dict)
-    assert str(again.graph).count("aten::linear") == str(program.graph).count("aten::linear") == 1
+    assert str(again.graph).count("aten.linear") == str(program.graph).count("aten.linear") == 1
     with pytest.raises(AssertionError, match="Guard failed"):
         again.module()(x, y=torch.ones(2), scale=2)
 

@@ -424,6 +424,31 @@ def test_images_of_fixed_sizes_have_the_places_of_pixels_that_are_here(mode, ali
     assert (program(x)[0] - resized(x)).abs().max() < 2e-6
 
 
+@pytest.mark.parametrize("mode", ["linear", "bilinear", "bicubic", "trilinear"])
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("by", ["size", "image", "factor"])
+def test_images_of_sizes_that_depend_on_the_input_have_the_same_places(mode, aligned, by):
+    """The result's size, the image's, or both by a factor, known when the graph runs: `Resize` would be 2e-5 away."""
+    rank = {"linear": 1, "trilinear": 3}.get(mode, 2)
+
+    def resized(x, like):
+        if by == "factor":
+            return F.interpolate(x, scale_factor=1.7, mode=mode, align_corners=aligned)
+        size = like.shape[2:] if by == "size" else (160, 31, 7)[:rank]
+        return F.interpolate(x, size, mode=mode, align_corners=aligned)
+
+    def given(n, m):
+        return sample(2, 3, *(n, n + 5, 3)[:rank]), sample(2, 3, *(m, 31, 7)[:rank])
+
+    of_x = {2: "n", **({3: "w"} if rank > 1 else {})} if by != "size" else {}
+    of_like = {2: "m"}
+    others = [given(64, 160), given(64, 1)] if by == "size" else [given(80, 9), given(1, 9)]
+    program = compare(Called(resized), given(64, 20), *others, shapes=((of_x, of_like),))
+    assert not {node.op_type for node in program.model_proto.graph.node} & {"Resize"}
+    for x, like in (given(64, 20), *others):
+        assert (program(x + 1, like)[0] - resized(x + 1, like)).abs().max() < 5e-6
+
+
 def test_images_twice_as_large_stay_one_node():
     resized = Called(lambda x: F.interpolate(x, (16, 32), mode="bilinear"))
     program = compare(resized, (sample(2, 3, 8, 8),))

@@ -70,3 +70,20 @@ def test_a_fresh_cache_compiles_again(tmp_path):
     assert not os.path.exists(folder)
     with pytest.raises(AssertionError, match="expected empty cache_entries"), utils.fresh_cache({"a": 1}):
         pass
+
+
+def test_functions_outside_of_programs_by_an_inner_name():
+    """`torch._disable_dynamo` decorates with and without arguments; a step that calls such a function runs eagerly."""
+
+    @torch._disable_dynamo
+    def plain(x):
+        return x + 1
+
+    @torch._disable_dynamo(recursive=False)
+    def called(x):
+        return plain(x) * 2
+
+    step = torch.compile(lambda x: called(x) * 3)
+    with pytest.warns(UserWarning, match="excluded from compiling"):
+        assert [step(torch.ones(1)).item() for _ in range(5)] == [12.0] * 5
+    assert plain.__name__ == "plain"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .dims import Dim, dims
+from .graph_signature import ExportGraphSignature
 from .program import ExportedProgram, export, load, save
 
-__all__ = ["Dim", "ExportedProgram", "dims", "export", "load", "save"]
+__all__ = ["Dim", "ExportGraphSignature", "ExportedProgram", "dims", "export", "load", "save"]

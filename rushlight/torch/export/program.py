@@ -6,10 +6,13 @@ import json
 import os
 import zipfile
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from io import BytesIO
 from typing import Any
 
 from ...core.tensor.tensor import Tensor
+from ...fx import Graph as FXGraph
+from ...fx import GraphModule
 from ...nn.modules.module import Module
 from ...serialization import load as load_values
 from ...serialization import save as save_values
@@ -18,10 +21,12 @@ from ..jit import load as load_program
 from ..jit import save as save_program
 from ..jit.ir.graph import Graph
 from ..jit.ir.inlining import inlined
-from ..jit.ir.printing import GraphView
 from .capture import Captured, capture
 from .dims import Dim, dynamic_sizes
+from .fx_graph import as_module, shown, size_symbols, with_state
+from .graph_signature import ExportGraphSignature
 from .other_sizes import find_other_inputs
+from .symbols import Symbol, ValueRange
 
 __all__ = ["ExportedProgram", "export", "load", "save"]
 
@@ -50,18 +55,43 @@ class _Shapes:
                     raise AssertionError(f"Guard failed: {name}.size()[{i}] == {known}, and {size} was given")
 
 
+class GuardsFn(Module):
+    """A mark in the modules of `module()`: sizes are checked before the graph runs."""
+
+
 class _Running(Module):
     """What `ExportedProgram.module()` gives: called as the module that was exported, with its parameters."""
 
-    def __init__(self, program: ExportedProgram):
+    def __init__(self, program: ExportedProgram, check_guards: bool):
         super().__init__()
-        flat = program._captured.traced
-        for name, child in flat.named_children():
-            if name == "model":  # its parameters and buffers, by their own paths
-                self._parameters |= child._parameters
-                self._buffers |= child._buffers
-                self._modules |= child._modules
+        with_state(program._captured, self)
+        if check_guards:
+            self._guards_fn = GuardsFn()
         object.__setattr__(self, "_program", program)
+        object.__setattr__(self, "_checks", check_guards)
+
+    @property
+    def graph(self) -> FXGraph:
+        """The graph, which reads parameters and buffers as attributes."""
+        return self._written[0]
+
+    @property
+    def code(self) -> str:
+        """The Python code of the graph."""
+        graph, generator = self._written
+        graph.set_codegen(generator)
+        return graph.python_code("self").src
+
+    @property
+    def _written(self) -> tuple[FXGraph, Any]:
+        program = self._program
+        return as_module(program._captured, program.graph, program.graph_signature, self._checks)
+
+    def _get_name(self) -> str:
+        return "GraphModule"
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{self.code}\n# To see more debug info, please use `graph_module.print_readable()`"
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The results, nested as the module's."""
@@ -84,18 +114,35 @@ class ExportedProgram:
     """
 
     def __init__(self, captured: Captured, sizes: dict[int, dict[int, str]], ranges: dict[str, tuple[int, int]]):
-        self._captured, self._sizes, self.range_constraints = captured, sizes, ranges
+        self._captured, self._sizes, self._ranges = captured, sizes, ranges
         self._shapes = _Shapes(captured.inputs, captured.names, sizes)
 
     @property
-    def graph(self) -> GraphView:
-        """The operators, as text."""
-        return GraphView(self._captured.graph)
+    def range_constraints(self) -> dict[Symbol, ValueRange]:
+        """The bounds of the sizes that may change, by their symbols in the graph."""
+        known = size_symbols(self._captured, self._sizes)
+        return {known[name]: ValueRange(*bounds) for name, bounds in self._ranges.items() if name in known}
+
+    @cached_property
+    def _shown(self) -> tuple[GraphModule, ExportGraphSignature]:
+        return shown(self._captured, self._sizes)
 
     @property
-    def graph_module(self) -> Any:
-        """The program as a module of flat tensors."""
-        return self._captured.traced
+    def graph(self) -> FXGraph:
+        """The calls of `torch.ops.aten`, with shapes in their nodes' `meta["val"]`. Raises NotImplementedError for a program
+        with branches of `torch.cond`.
+        """
+        return self.graph_module.graph
+
+    @property
+    def graph_module(self) -> GraphModule:
+        """The graph as a module: it takes parameters, buffers, constants and inputs, in the order of `graph_signature`."""
+        return self._shown[0]
+
+    @property
+    def graph_signature(self) -> ExportGraphSignature:
+        """What each input and each result of the graph is."""
+        return self._shown[1]
 
     @property
     def state_dict(self) -> dict[str, Tensor]:
@@ -126,9 +173,7 @@ class ExportedProgram:
 
     def module(self, check_guards: bool = True) -> Module:
         """A module that is called as the one that was exported; check_guards: sizes must be as exported."""
-        running = _Running(self)
-        object.__setattr__(running, "_checks", check_guards)
-        return running
+        return _Running(self, check_guards)
 
     def run_decompositions(
         self, decomp_table: Any = None, decompose_custom_triton_ops: bool = False
@@ -158,8 +203,12 @@ class ExportedProgram:
         found = iter(self._captured.traced(*tensors))
         return pytree.tree_unflatten([next(found) if isinstance(r, Tensor) else r for r in results], nested)
 
-    def __repr__(self) -> str:
-        return f"ExportedProgram:\n{self.graph}"
+    def __str__(self) -> str:
+        code = self.graph_module.print_readable(print_output=False).replace("\n", "\n    ")
+        signature = str(self.graph_signature).replace("\n", "\n    ")
+        return (
+            f"ExportedProgram:\n    {code}\nGraph signature: {signature}\nRange constraints: {self.range_constraints}\n"
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Raises RuntimeError, as torch's: `module()` is what is called."""
@@ -240,7 +289,7 @@ def _described(ep: ExportedProgram) -> dict[str, Any]:
         "names": captured.names,
         "parameters": captured.parameters,
         "sizes": ep._sizes,
-        "ranges": ep.range_constraints,
+        "ranges": ep._ranges,
     }
     for name, (leaves, structure) in (("arguments", captured.arguments), ("results", captured.results)):
         plain = [leaf.detach() if isinstance(leaf, Tensor) else leaf for leaf in leaves]

@@ -88,8 +88,13 @@ class OpOverloadPacket:
         self._function: Callable | None = None  # what torch's function of that name is here
         self._refuse: Callable[[str], Exception] | None = None  # makes the error where there is none
 
+    @property
+    def implementation(self) -> Callable | None:
+        """What a call runs; None where nothing does."""
+        return functions.get(self.__name__) or self._function or _published(self.__name__)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        function = functions.get(self.__name__) or self._function or _published(self.__name__)
+        function = self.implementation
         if function is None:
             path = f"torch.ops.aten.{self.__name__}"
             raise self._refuse(path) if self._refuse else NotImplementedError(f"{path} is not implemented in Rushlight")
