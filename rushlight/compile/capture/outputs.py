@@ -10,17 +10,19 @@ import gc
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...core.live_objects import tensors_and_modules
 from ...core.tensor.node import Freed, Leaf, Node, Output
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.storage import address_of, describe
-from ...core.tensor.strides import element_strides
+from ...core.tensor.strides import element_strides, strides_of
 from ...core.tensor.tensor import Tensor
 from ..ir.graph import Ref
 from . import scalars_read
 from .memory import Region
 from .recorder import Recorder
-from .sources import Attribute, CaptureError, External, Fresh, Into
+from .sources import Attribute, CaptureError, External, Fresh, Into, NoElements
 from .structure import flatten
 
 
@@ -48,6 +50,17 @@ class Made(NamedTuple):
     view: tuple | None = None
 
 
+class View(NamedTuple):
+    """A view with a history, of a tensor that the program also reaches otherwise: made again from that one, by the operator.
+
+    A write to either has to be in the history of both.
+    """
+
+    base: Any
+    record: Any
+    metadata: tuple
+
+
 class Number(NamedTuple):
     """A Python number computed from what was read: `how` with a Fresh in the place of each Read."""
 
@@ -71,6 +84,7 @@ class Outcome:
         self._specs: dict[int, Any] = {}
         self.live: list[Tensor] = []
         self._held: list[Any] = []  # tensors that the result, gradients and other memory hold
+        self._entangled = _entangled([t for t in leaves if isinstance(t, Tensor)], self._existed)
         self.assigned = list(self._assigned())
         self.template = template
         self.leaves = [self._spec(leaf) for leaf in leaves]
@@ -127,16 +141,17 @@ class Outcome:
         return known
 
     def _new_spec(self, t: Tensor) -> Any:
-        existing = self._recorder.existing
-        if id(t) in existing.known or id(t) in existing.arguments:
-            return Same(existing.source_of(t))
-        if not t._array.size:
-            return Constant(t)
+        if self._existed(t):
+            return Same(self._recorder.existing.source_of(t))
+        if id(t) in self._entangled:
+            return self._made_again(t)
         if type(t) is not Tensor:
             raise CaptureError(
                 f"the compiled function creates a {type(t).__name__}: tensor subclasses created inside it are not "
                 "supported. Return a plain tensor, and wrap it outside"
             )
+        if not t._array.size:
+            return self._without_elements(t)
         region = self._recorder.region(t, None, "the result")
         strides = element_strides(t._array)
         ref = region.ref(t._array)
@@ -152,6 +167,29 @@ class Outcome:
             t.is_inference(),
             self._view(t),
         )
+
+    def _existed(self, t: Tensor) -> bool:
+        existing = self._recorder.existing
+        return id(t) in existing.known or id(t) in existing.arguments
+
+    def _made_again(self, t: Tensor) -> View:
+        base, record, metadata, _ = t._view  # type: ignore[misc]
+        if base._view is not None:
+            self._entangled.add(id(base))
+        return View(self._tensor(base), record, metadata)
+
+    def _without_elements(self, t: Tensor) -> Made:
+        edge, a = t._edge, t._array
+        if edge is not None and type(edge) is not Leaf and not is_consumed(edge):
+            raise CaptureError(
+                f"the compiled function returns a tensor without elements, {list(a.shape)}, that has a gradient function: "
+                "a program has no backward for it. Return it detached, or call the function only with data"
+            )
+        history = self._history(t)
+        grad = None if t._grad is None else self._tensor(t._grad)
+        strides = strides_of(t)
+        memory = NoElements(a.dtype, a.shape, strides)
+        return Made(memory, a.shape, strides, 0, True, history, grad, t.is_inference(), self._view(t))
 
     def _view(self, t: Tensor) -> tuple | None:
         """How a view without history came about, for what is asked and written later."""
@@ -206,6 +244,9 @@ class Outcome:
         existing = self._recorder.existing
         moved = [(existing.source_of(t), t) for t in existing.tensors if t._array is not existing.arrays[id(t)]]
         for source, t in sorted(moved, key=_by_source):
+            if not t._array.size:
+                yield source, self._without_elements(t.detach())
+                continue
             region = self._recorder.region(t, None, "an assignment to .data")
             ref = region.ref(t._array)
             yield source, Made(self._memory(region), ref.shape, ref.strides, ref.offset, ref.is_whole(), None, None)
@@ -274,6 +315,34 @@ class Outcome:
 
 def _by_source(entry: tuple) -> tuple:
     return entry[0].key()
+
+
+def _entangled(results: list[Tensor], existed: Callable[[Tensor], bool]) -> set[int]:
+    """The results that are views with a history of a tensor from outside, or that overlap with other results."""
+    by_root: dict[int, list[Tensor]] = {}
+    found = set()
+    for t in {id(t): t for t in results if not existed(t)}.values():
+        root = t
+        while root._view is not None and not existed(root):
+            root = root._view[0]
+        if _is_view_with_history(t):
+            if existed(root):
+                found.add(id(t))
+            by_root.setdefault(id(root), []).append(t)
+        elif root is t:
+            by_root.setdefault(id(t), []).append(t)
+    for together in by_root.values():
+        arrays = [t._array for t in together]
+        if len(together) > 1 and any(np.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i]):
+            found.update(id(t) for t in together if t._view is not None)
+    return found
+
+
+def _is_view_with_history(t: Tensor) -> bool:
+    edge = t._edge
+    if t._view is None or t._grad is not None or edge is None or type(edge) is Leaf or is_consumed(edge):
+        return False
+    return not any(map(scalars_read.is_read, t._view[2]))
 
 
 def is_consumed(edge: Any) -> bool:

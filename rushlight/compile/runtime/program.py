@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.inplace import replay
 from ...core.dispatch.mode import thread
 from ...core.locks import lock
 from ...core.tensor.node import Freed, Leaf, Node
 from ...core.tensor.storage import LATEST, storage_of, tick, user_line
 from ...core.tensor.tensor import Tensor, show_memory, wrap
-from ..capture.outputs import Constant, Made, Number, Outcome, Same
+from ..capture.outputs import Constant, Made, Number, Outcome, Same, View
 from ..capture.scalars_read import Computed, Read
 from ..capture.sources import External, Fresh, Window
 from ..capture.structure import rebuild
@@ -216,11 +217,10 @@ class _Building:
             return spec.source.tensor(self.leaves)
         if type(spec) is Number:
             return self._number(spec.how)
+        if type(spec) is View:
+            return self._view(spec)
         assert type(spec) is Constant
-        value = spec.value
-        if isinstance(value, Tensor) and value._edge is None:  # one without elements
-            return wrap(np.empty_like(value._array))
-        return value
+        return spec.value
 
     def _tensor(self, spec: Made) -> Tensor:
         t = self.made.get(id(spec))
@@ -245,6 +245,12 @@ class _Building:
             t._grad = self.leaf(spec.grad)
         return t
 
+    def _view(self, spec: View) -> Tensor:
+        t = self.made.get(id(spec))
+        if t is None:
+            t = self.made[id(spec)] = _with_history(self.leaf(spec.base), spec)
+        return t
+
     def _share(self, spec: Made, t: Tensor) -> None:
         """Aliases of one memory share their version."""
         if type(spec.memory) is not Fresh:
@@ -263,6 +269,19 @@ class _Building:
         if type(how) is Computed:
             return how.function(*map(self._number, how.arguments))
         return how
+
+
+def _with_history(base: Tensor, spec: View) -> Tensor:
+    """The view, recorded also where the call was made without gradients, as in the captured one."""
+    state = thread.state
+    if state.level > 0:
+        return replay(base, spec.record, spec.metadata)
+    before = state.grad, state.inference
+    state.set(True, False)
+    try:
+        return replay(base, spec.record, spec.metadata)
+    finally:
+        state.set(*before)
 
 
 def _consumed(cls: type, a: np.ndarray) -> Node:
