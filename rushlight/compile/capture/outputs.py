@@ -88,6 +88,7 @@ class Outcome:
         self.assigned = list(self._assigned())
         self.template = template
         self.leaves = [self._spec(leaf) for leaf in leaves]
+        self.rebased = list(self._rebased())
         self.schedules = [self._schedule(*entry) for entry in recorder.schedules]
         self.grads = list(self._changed_grads())
         self.moved = list(self._moved())
@@ -192,10 +193,12 @@ class Outcome:
         return Made(memory, a.shape, strides, 0, True, history, grad, t.is_inference(), self._view(t))
 
     def _view(self, t: Tensor) -> tuple | None:
-        """How a view without history came about, for what is asked and written later."""
-        if t._view is None or t._edge is not None or t._view[0]._edge is not None:
+        """How a view without history, or one made without gradients, came about, for what is asked and written later."""
+        if t._view is None:
             return None
         base, *how = t._view
+        if how[-1] > 0 and (t._edge is not None or base._edge is not None):
+            return None
         return self._tensor(base), *how
 
     def _history(self, t: Tensor) -> Any:
@@ -216,6 +219,24 @@ class Outcome:
         leaves: list = []
         template = flatten((args, kwargs), leaves)
         return step, scheduler, template, [self._spec(leaf) for leaf in leaves]
+
+    def _rebased(self):
+        """(source, history) of each tensor from outside that was given another history, as by a write in place."""
+        recorder = self._recorder
+        changed = [t for t in recorder.existing.tensors if t._edge is not recorder.wanting.get(id(t))]
+        for t in changed:  # another thread changes its own
+            region = recorder.memory.find(t._array) if t._array.size else None
+            if id(t) not in recorder.existing.arguments and (region is None or region.source is None):
+                continue
+            if t._view is not None and id(t._view[0]) in recorder.existing.known:
+                if id(t) not in recorder.existing.arguments:
+                    continue  # it follows what it is a view of
+                raise CaptureError(
+                    "the compiled function writes in place to an argument that has a history and is a view; pass the tensor "
+                    "that it is a view of, or clone() it"
+                )
+            self._held.append(t)
+            yield recorder.existing.source_of(t), self._history(t)
 
     def _changed_grads(self):
         """(source, spec) of each tensor whose `.grad` is another one than before, by what this thread did."""

@@ -174,8 +174,9 @@ class ModuleCalls(CompiledStep):
 
     def _prepare(self, new: _Captured) -> None:
         outcome, backward = new.outcome, new.backward
-        if outcome.grads or outcome.moved or outcome.assigned or outcome.schedules or outcome.training:
-            raise CaptureError("it changes gradients, attributes or modes")
+        others = outcome.moved or outcome.assigned or outcome.rebased or outcome.schedules or outcome.training
+        if outcome.grads or others:
+            raise CaptureError("it changes gradients, histories, attributes or modes")
         if exchanges_of(new.graph.nodes):
             raise CaptureError("it exchanges data with other processes, which a second call would do again")
         new.graph.as_eager = True

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch.inplace import replay
+from ...core.dispatch.inplace import follow, refresh_views, replay
 from ...core.dispatch.mode import thread
 from ...core.locks import lock
 from ...core.tensor.node import Freed, Leaf, Node
@@ -102,6 +102,8 @@ class Program:
         build = _Building(leaves, arrays, lives)
         if outcome.written:
             self._note_writes(leaves)
+        for source, history in outcome.rebased:
+            build.rebase(source.tensor(leaves), history)
         result = rebuild(outcome.template, lambda i: build.leaf(outcome.leaves[i]))
         if lives is not None:
             for index, t in build.storages.items():
@@ -233,17 +235,24 @@ class _Building:
         if spec.view is not None:
             base, *how = spec.view
             t._view = (self.leaf(base), *how)
-        history = spec.history
-        if history is not None:
-            if history == "leaf":
-                t._edge = Leaf(t)
-            elif type(history) is int:
-                t._edge = self.lives.edge(history, t)
-            else:
-                t._edge = _consumed(history, t._array)
+        t._edge = self._edge(spec.history, t)
         if spec.grad is not None:
             t._grad = self.leaf(spec.grad)
         return t
+
+    def _edge(self, history: Any, t: Tensor) -> Any:
+        if history is None:
+            return None
+        if history == "leaf":
+            return Leaf(t)
+        return self.lives.edge(history, t) if type(history) is int else _consumed(history, t._array)
+
+    def rebase(self, t: Tensor, history: Any) -> None:
+        """Give a tensor from outside the history that the captured call gave it, and its views theirs."""
+        follow(t, self._edge(history, t))
+        s = storage_of(t)
+        if s.views:
+            refresh_views(s)
 
     def _view(self, spec: View) -> Tensor:
         t = self.made.get(id(spec))
