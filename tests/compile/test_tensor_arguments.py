@@ -158,3 +158,29 @@ def test_a_view_made_without_gradients_cannot_be_written():
         flat = compiled(torch.ones(2, 3, requires_grad=True) * 1)
         with pytest.raises(RuntimeError, match="created in no_grad mode"):
             flat.mul_(2)
+
+
+def test_memory_and_gradients_that_change_places():
+    def swap_data(x, y):
+        x.data, y.data = y.data, x.data
+        return x.sum() - y.sum()
+
+    def swap_gradients(x, y):
+        x.grad, y.grad = y.grad, x.grad
+        return x + y
+
+    def pass_on(x, y):
+        y.grad = x.grad
+        x.grad = x.detach() * 4
+        return x + y
+
+    for f in (swap_data, swap_gradients, pass_on):
+        compiled = torch.compile(f, fullgraph=True)
+        for i in range(6):
+            seen = []
+            for function in (f, compiled):
+                x, y = torch.full((3,), 1.0 + i), torch.full((3,), 2.0 + i)
+                x.grad, y.grad = x * 10, y * 10
+                result = function(x, y)
+                seen.append([t.tolist() for t in (result, x, y, x.grad, y.grad)])
+            assert seen[0] == seen[1], f.__name__

@@ -40,11 +40,12 @@ class Program:
         self.reuse: list[Any] = [None] * outcome.count
         self.remember: Callable[[list, list], Any] | None = None  # before a run, what `capture/joint.py` calls `again`
         self.lock = lock(RLock)  # a scheduler's step in `finish` may call anything
-        self.own, self.grads = self._own_gradients(outcome)
-
-    def _own_gradients(self, outcome: Outcome) -> tuple[list, list]:
-        """(tensor, index, shape) of the plain new gradients of tensors outside, and all other (source, gradient) pairs."""
         specs = [*outcome.leaves, *(spec for _, spec in (*outcome.grads, *outcome.moved, *outcome.assigned))]
+        self._read |= {spec.source.key() for spec in specs if type(spec) is Same}
+        self.own, self.grads = self._own_gradients(outcome, specs)
+
+    def _own_gradients(self, outcome: Outcome, specs: list) -> tuple[list, list]:
+        """(tensor, index, shape) of the plain new gradients of tensors outside, and all other (source, gradient) pairs."""
         made = [spec.memory.index for spec in specs if type(spec) is Made and type(spec.memory) is Fresh]
         own, others = [], []
         for source, spec in outcome.grads:
@@ -113,18 +114,20 @@ class Program:
             a = arrays[i]
             if a is not reuse[i]:
                 t._grad = wrap(a)
+        grads = []
         for source, spec in self.grads:
             t = source.tensor(leaves)
-            old = before.get(id(t))
-            if spec is None:
-                t._grad = None
-            elif old is not None and type(spec) is Made:
-                old._array = build.array(spec)
-                t._grad = old
+            g = before.get(id(t))
+            if g is not None and type(spec) is Made:
+                g._array = build.array(spec)
             else:
-                t._grad = build.leaf(spec)
-        for source, spec in outcome.moved:
-            _move(source.tensor(leaves), build.leaf(spec))
+                g = None if spec is None else build.leaf(spec)
+            grads.append((t, g))
+        moved = [(source.tensor(leaves), build.leaf(spec)) for source, spec in outcome.moved]
+        for t, g in grads:  # after all are there: one may be what another tensor had
+            t._grad = g
+        for t, onto in moved:
+            _move(t, onto)
         assigned = [build.leaf(spec) for _, spec in outcome.assigned]
         for (attribute, _), t in zip(outcome.assigned, assigned, strict=True):
             attribute.scope[attribute.name] = t
