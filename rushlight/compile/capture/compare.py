@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.tensor.storage import describe
 from ..ir.graph import Call, Graph, Ref, Update, Value, Write
-from .outputs import Constant, Made, Number, Outcome, Same
+from .outputs import Constant, Made, Number, Outcome, Same, View
 from .results import may_change
 from .scalars_read import Computed, Read
 from .sources import CaptureError
@@ -134,6 +134,8 @@ def same_spec(x: Any, y: Any) -> bool:
         return (
             x.memory.key() == y.memory.key() and x[1:6] == y[1:6] and (x.grad is None) == (y.grad is None) and same_view
         )
+    if isinstance(x, View):
+        return x.record is y.record and same_plain(x.metadata, y.metadata) and same_spec(x.base, y.base)
     assert isinstance(x, Constant)
     return x.value is y.value or (not may_change(x.value) and same_plain(x.value, y.value))
 

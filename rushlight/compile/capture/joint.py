@@ -356,7 +356,8 @@ def _is_inside(pair: tuple, at_end: dict) -> bool:
 def _ends(recorder: Recorder, edges: list) -> tuple[list, list, list[set[int]]]:
     """The tensors from outside at which the histories end: their sources, their edges, and the results that lead there."""
     existing = recorder.existing
-    ends = {t._edge: t for t in existing.tensors if t._edge is not None and id(t) in recorder.wanting}
+    before = recorder.wanting
+    ends = {before[id(t)]: t for t in existing.tensors if id(t) in before}
     found: dict[Any, set[int]] = {}
     for i, root in enumerate(edges):
         seen, stack = set(), [root]

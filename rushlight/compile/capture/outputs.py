@@ -10,17 +10,19 @@ import gc
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...core.live_objects import tensors_and_modules
 from ...core.tensor.node import Freed, Leaf, Node, Output
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.storage import address_of, describe
-from ...core.tensor.strides import element_strides
+from ...core.tensor.strides import element_strides, strides_of
 from ...core.tensor.tensor import Tensor
 from ..ir.graph import Ref
 from . import scalars_read
 from .memory import Region
 from .recorder import Recorder
-from .sources import Attribute, CaptureError, External, Fresh, Into
+from .sources import Attribute, CaptureError, External, Fresh, Into, NoElements
 from .structure import flatten
 
 
@@ -48,6 +50,17 @@ class Made(NamedTuple):
     view: tuple | None = None
 
 
+class View(NamedTuple):
+    """A view with a history, of a tensor that the program also reaches otherwise: made again from that one, by the operator.
+
+    A write to either has to be in the history of both.
+    """
+
+    base: Any
+    record: Any
+    metadata: tuple
+
+
 class Number(NamedTuple):
     """A Python number computed from what was read: `how` with a Fresh in the place of each Read."""
 
@@ -71,9 +84,11 @@ class Outcome:
         self._specs: dict[int, Any] = {}
         self.live: list[Tensor] = []
         self._held: list[Any] = []  # tensors that the result, gradients and other memory hold
+        self._entangled = _entangled([t for t in leaves if isinstance(t, Tensor)], self._existed)
         self.assigned = list(self._assigned())
         self.template = template
         self.leaves = [self._spec(leaf) for leaf in leaves]
+        self.rebased = list(self._rebased())
         self.schedules = [self._schedule(*entry) for entry in recorder.schedules]
         self.grads = list(self._changed_grads())
         self.moved = list(self._moved())
@@ -127,16 +142,17 @@ class Outcome:
         return known
 
     def _new_spec(self, t: Tensor) -> Any:
-        existing = self._recorder.existing
-        if id(t) in existing.known or id(t) in existing.arguments:
-            return Same(existing.source_of(t))
-        if not t._array.size:
-            return Constant(t)
+        if self._existed(t):
+            return Same(self._recorder.existing.source_of(t))
+        if id(t) in self._entangled:
+            return self._made_again(t)
         if type(t) is not Tensor:
             raise CaptureError(
                 f"the compiled function creates a {type(t).__name__}: tensor subclasses created inside it are not "
                 "supported. Return a plain tensor, and wrap it outside"
             )
+        if not t._array.size:
+            return self._without_elements(t)
         region = self._recorder.region(t, None, "the result")
         strides = element_strides(t._array)
         ref = region.ref(t._array)
@@ -153,11 +169,36 @@ class Outcome:
             self._view(t),
         )
 
+    def _existed(self, t: Tensor) -> bool:
+        existing = self._recorder.existing
+        return id(t) in existing.known or id(t) in existing.arguments
+
+    def _made_again(self, t: Tensor) -> View:
+        base, record, metadata, _ = t._view  # type: ignore[misc]
+        if base._view is not None:
+            self._entangled.add(id(base))
+        return View(self._tensor(base), record, metadata)
+
+    def _without_elements(self, t: Tensor) -> Made:
+        edge, a = t._edge, t._array
+        if edge is not None and type(edge) is not Leaf and not is_consumed(edge):
+            raise CaptureError(
+                f"the compiled function returns a tensor without elements, {list(a.shape)}, that has a gradient function: "
+                "a program has no backward for it. Return it detached, or call the function only with data"
+            )
+        history = self._history(t)
+        grad = None if t._grad is None else self._tensor(t._grad)
+        strides = strides_of(t)
+        memory = NoElements(a.dtype, a.shape, strides)
+        return Made(memory, a.shape, strides, 0, True, history, grad, t.is_inference(), self._view(t))
+
     def _view(self, t: Tensor) -> tuple | None:
-        """How a view without history came about, for what is asked and written later."""
-        if t._view is None or t._edge is not None or t._view[0]._edge is not None:
+        """How a view without history, or one made without gradients, came about, for what is asked and written later."""
+        if t._view is None:
             return None
         base, *how = t._view
+        if how[-1] > 0 and (t._edge is not None or base._edge is not None):
+            return None
         return self._tensor(base), *how
 
     def _history(self, t: Tensor) -> Any:
@@ -178,6 +219,24 @@ class Outcome:
         leaves: list = []
         template = flatten((args, kwargs), leaves)
         return step, scheduler, template, [self._spec(leaf) for leaf in leaves]
+
+    def _rebased(self):
+        """(source, history) of each tensor from outside that was given another history, as by a write in place."""
+        recorder = self._recorder
+        changed = [t for t in recorder.existing.tensors if t._edge is not recorder.wanting.get(id(t))]
+        for t in changed:  # another thread changes its own
+            region = recorder.memory.find(t._array) if t._array.size else None
+            if id(t) not in recorder.existing.arguments and (region is None or region.source is None):
+                continue
+            if t._view is not None and id(t._view[0]) in recorder.existing.known:
+                if id(t) not in recorder.existing.arguments:
+                    continue  # it follows what it is a view of
+                raise CaptureError(
+                    "the compiled function writes in place to an argument that has a history and is a view; pass the tensor "
+                    "that it is a view of, or clone() it"
+                )
+            self._held.append(t)
+            yield recorder.existing.source_of(t), self._history(t)
 
     def _changed_grads(self):
         """(source, spec) of each tensor whose `.grad` is another one than before, by what this thread did."""
@@ -206,6 +265,9 @@ class Outcome:
         existing = self._recorder.existing
         moved = [(existing.source_of(t), t) for t in existing.tensors if t._array is not existing.arrays[id(t)]]
         for source, t in sorted(moved, key=_by_source):
+            if not t._array.size:
+                yield source, self._without_elements(t.detach())
+                continue
             region = self._recorder.region(t, None, "an assignment to .data")
             ref = region.ref(t._array)
             yield source, Made(self._memory(region), ref.shape, ref.strides, ref.offset, ref.is_whole(), None, None)
@@ -274,6 +336,34 @@ class Outcome:
 
 def _by_source(entry: tuple) -> tuple:
     return entry[0].key()
+
+
+def _entangled(results: list[Tensor], existed: Callable[[Tensor], bool]) -> set[int]:
+    """The results that are views with a history of a tensor from outside, or that overlap with other results."""
+    by_root: dict[int, list[Tensor]] = {}
+    found = set()
+    for t in {id(t): t for t in results if not existed(t)}.values():
+        root = t
+        while root._view is not None and not existed(root):
+            root = root._view[0]
+        if _is_view_with_history(t):
+            if existed(root):
+                found.add(id(t))
+            by_root.setdefault(id(root), []).append(t)
+        elif root is t:
+            by_root.setdefault(id(t), []).append(t)
+    for together in by_root.values():
+        arrays = [t._array for t in together]
+        if len(together) > 1 and any(np.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i]):
+            found.update(id(t) for t in together if t._view is not None)
+    return found
+
+
+def _is_view_with_history(t: Tensor) -> bool:
+    edge = t._edge
+    if t._view is None or t._grad is not None or edge is None or type(edge) is Leaf or is_consumed(edge):
+        return False
+    return not any(map(scalars_read.is_read, t._view[2]))
 
 
 def is_consumed(edge: Any) -> bool:

@@ -101,7 +101,7 @@ class Recorder:
         self.training = [(o, o.__dict__.get("training")) for o in objects if issubclass(type(o), kind)]
         self.attributes = list(_tensor_attributes([m for m, _ in self.training]))
         del objects
-        self.wanting = {id(t) for t in self.existing.tensors if t._edge is not None}
+        self.wanting = {id(t): t._edge for t in self.existing.tensors if t._edge is not None}
         self._claim()
         self.result: Any = None
         self.modules: dict[int, Any] = {}

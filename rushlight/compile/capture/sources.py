@@ -178,6 +178,24 @@ class Fresh(NamedTuple):
         return "fresh", self.index
 
 
+class NoElements(NamedTuple):
+    """New memory for a tensor without elements, which no program has to fill."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def key(self) -> tuple:
+        return "no elements", self.dtype.name, self.shape, self.strides
+
+    def array(self, leaves: list) -> np.ndarray:
+        strides = tuple(s * self.dtype.itemsize for s in self.strides)
+        return np.lib.stride_tricks.as_strided(np.empty(0, self.dtype), self.shape, strides)
+
+    def tensor(self, leaves: list) -> None:
+        """No tensor from outside has this memory."""
+
+
 def extent(a: np.ndarray) -> tuple[int, int]:
     """The addresses of an array's first byte and after its last."""
     low = high = address_of(a)

@@ -26,6 +26,7 @@ from ..capture.structure import same
 from ..ir.exchange import assigned_by
 from ..runtime.interpret import window
 from . import layouts
+from .arguments import Asked
 from .checks import PLAIN, Check, Checks, Entries, Holds, Items, Reading, same_content, snapshot
 from .python_state import class_table
 
@@ -90,6 +91,7 @@ class Guards(CallGuards):
         assert recorder.state is not None  # of the finished capture
         assigned = {(id(attribute.scope), attribute.name) for attribute, _ in outcome.assigned}
         recorder.state.settle(assigned | assigned_by(recorder.graph.nodes))
+        self.asked = Asked(leaves, *recorder.state.names)
         self.state = Checks([_Tensors(self), *recorder.state.checks, *_library_checks(recorder)])
         return_arrays = [leaf for leaf in outcome.leaves if isinstance(getattr(leaf, "value", None), np.ndarray)]
         if return_arrays:
@@ -124,6 +126,9 @@ class Guards(CallGuards):
         extents = _extents(leaves) if self.aliases or self.must_not_overlap else []
         if self.aliases and _aliases(extents) != self.aliases:
             return "which arguments share memory"
+        asked = self.asked.changed(leaves)
+        if asked is not None:
+            return asked
         changed = self._state_changed() or self._arguments_changed(leaves)
         if changed is None and self.must_not_overlap and self._overlaps(extents):
             return "which arguments share memory with tensors that the function writes"

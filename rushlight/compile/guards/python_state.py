@@ -127,6 +127,11 @@ class PythonState:
         """The conditions, each once."""
         return list(self._checks.values())
 
+    @property
+    def names(self) -> tuple[frozenset, bool]:
+        """The names that the code has in it, as attributes or as texts, and whether it may compute others."""
+        return frozenset(self._names) | {k for k in self._keys if type(k) is str}, self._any_name
+
     def enter(self, module: Any) -> None:
         """A module is called that no earlier call of the function has called."""
         self._walk(module, "")

@@ -29,6 +29,7 @@ from ...core.dispatch.mode import thread
 from ...core.locks import lock
 from ...core.tensor.storage import storage_of, tick
 from ...core.tensor.tensor import Tensor
+from ..capture.outputs import View
 from ..capture.results import leaves_of
 from ..capture.sources import CaptureError, Fresh, Into
 from ..capture.structure import rebuild
@@ -173,8 +174,9 @@ class ModuleCalls(CompiledStep):
 
     def _prepare(self, new: _Captured) -> None:
         outcome, backward = new.outcome, new.backward
-        if outcome.grads or outcome.moved or outcome.assigned or outcome.schedules or outcome.training:
-            raise CaptureError("it changes gradients, attributes or modes")
+        others = outcome.moved or outcome.assigned or outcome.rebased or outcome.schedules or outcome.training
+        if outcome.grads or others:
+            raise CaptureError("it changes gradients, histories, attributes or modes")
         if exchanges_of(new.graph.nodes):
             raise CaptureError("it exchanges data with other processes, which a second call would do again")
         new.graph.as_eager = True
@@ -195,6 +197,13 @@ class ModuleCalls(CompiledStep):
             own = weakref.ref(self), weakref.ref(new)  # which hold the program
             generators = generators_of(new.graph.nodes)
             new.program.remember = lambda leaves, inputs: Again(own, leaves, inputs, generators)
+
+
+def _whole(spec: Any, t: Any) -> tuple:
+    """What a view that is made again is a view of; any other result itself."""
+    while type(spec) is View:
+        spec, t = spec.base, t._view[0]
+    return spec, t
 
 
 def _is_usual(leaf: Any) -> bool:
@@ -314,7 +323,8 @@ class Again:
             for content in written:
                 content.put_back()
         pairs = zip(captured.outcome.leaves, leaves_of(captured.outcome.template, result), strict=True)
-        found = {n: t._edge for spec, t in pairs if type(n := getattr(spec, "history", None)) is int}
+        whole = (_whole(spec, t) for spec, t in pairs)
+        found = {n: t._edge for spec, t in whole if type(n := getattr(spec, "history", None)) is int}
         return [found[i] for i in range(len(found))]
 
     def moved(self) -> list[tuple[Tensor, np.ndarray]]:

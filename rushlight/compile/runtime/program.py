@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.inplace import follow, refresh_views, replay
 from ...core.dispatch.mode import thread
 from ...core.locks import lock
 from ...core.tensor.node import Freed, Leaf, Node
 from ...core.tensor.storage import LATEST, storage_of, tick, user_line
 from ...core.tensor.tensor import Tensor, show_memory, wrap
-from ..capture.outputs import Constant, Made, Number, Outcome, Same
+from ..capture.outputs import Constant, Made, Number, Outcome, Same, View
 from ..capture.scalars_read import Computed, Read
 from ..capture.sources import External, Fresh, Window
 from ..capture.structure import rebuild
@@ -39,11 +40,12 @@ class Program:
         self.reuse: list[Any] = [None] * outcome.count
         self.remember: Callable[[list, list], Any] | None = None  # before a run, what `capture/joint.py` calls `again`
         self.lock = lock(RLock)  # a scheduler's step in `finish` may call anything
-        self.own, self.grads = self._own_gradients(outcome)
-
-    def _own_gradients(self, outcome: Outcome) -> tuple[list, list]:
-        """(tensor, index, shape) of the plain new gradients of tensors outside, and all other (source, gradient) pairs."""
         specs = [*outcome.leaves, *(spec for _, spec in (*outcome.grads, *outcome.moved, *outcome.assigned))]
+        self._read |= {spec.source.key() for spec in specs if type(spec) is Same}
+        self.own, self.grads = self._own_gradients(outcome, specs)
+
+    def _own_gradients(self, outcome: Outcome, specs: list) -> tuple[list, list]:
+        """(tensor, index, shape) of the plain new gradients of tensors outside, and all other (source, gradient) pairs."""
         made = [spec.memory.index for spec in specs if type(spec) is Made and type(spec.memory) is Fresh]
         own, others = [], []
         for source, spec in outcome.grads:
@@ -101,6 +103,8 @@ class Program:
         build = _Building(leaves, arrays, lives)
         if outcome.written:
             self._note_writes(leaves)
+        for source, history in outcome.rebased:
+            build.rebase(source.tensor(leaves), history)
         result = rebuild(outcome.template, lambda i: build.leaf(outcome.leaves[i]))
         if lives is not None:
             for index, t in build.storages.items():
@@ -110,18 +114,20 @@ class Program:
             a = arrays[i]
             if a is not reuse[i]:
                 t._grad = wrap(a)
+        grads = []
         for source, spec in self.grads:
             t = source.tensor(leaves)
-            old = before.get(id(t))
-            if spec is None:
-                t._grad = None
-            elif old is not None and type(spec) is Made:
-                old._array = build.array(spec)
-                t._grad = old
+            g = before.get(id(t))
+            if g is not None and type(spec) is Made:
+                g._array = build.array(spec)
             else:
-                t._grad = build.leaf(spec)
-        for source, spec in outcome.moved:
-            _move(source.tensor(leaves), build.leaf(spec))
+                g = None if spec is None else build.leaf(spec)
+            grads.append((t, g))
+        moved = [(source.tensor(leaves), build.leaf(spec)) for source, spec in outcome.moved]
+        for t, g in grads:  # after all are there: one may be what another tensor had
+            t._grad = g
+        for t, onto in moved:
+            _move(t, onto)
         assigned = [build.leaf(spec) for _, spec in outcome.assigned]
         for (attribute, _), t in zip(outcome.assigned, assigned, strict=True):
             attribute.scope[attribute.name] = t
@@ -216,11 +222,10 @@ class _Building:
             return spec.source.tensor(self.leaves)
         if type(spec) is Number:
             return self._number(spec.how)
+        if type(spec) is View:
+            return self._view(spec)
         assert type(spec) is Constant
-        value = spec.value
-        if isinstance(value, Tensor) and value._edge is None:  # one without elements
-            return wrap(np.empty_like(value._array))
-        return value
+        return spec.value
 
     def _tensor(self, spec: Made) -> Tensor:
         t = self.made.get(id(spec))
@@ -233,16 +238,29 @@ class _Building:
         if spec.view is not None:
             base, *how = spec.view
             t._view = (self.leaf(base), *how)
-        history = spec.history
-        if history is not None:
-            if history == "leaf":
-                t._edge = Leaf(t)
-            elif type(history) is int:
-                t._edge = self.lives.edge(history, t)
-            else:
-                t._edge = _consumed(history, t._array)
+        t._edge = self._edge(spec.history, t)
         if spec.grad is not None:
             t._grad = self.leaf(spec.grad)
+        return t
+
+    def _edge(self, history: Any, t: Tensor) -> Any:
+        if history is None:
+            return None
+        if history == "leaf":
+            return Leaf(t)
+        return self.lives.edge(history, t) if type(history) is int else _consumed(history, t._array)
+
+    def rebase(self, t: Tensor, history: Any) -> None:
+        """Give a tensor from outside the history that the captured call gave it, and its views theirs."""
+        follow(t, self._edge(history, t))
+        s = storage_of(t)
+        if s.views:
+            refresh_views(s)
+
+    def _view(self, spec: View) -> Tensor:
+        t = self.made.get(id(spec))
+        if t is None:
+            t = self.made[id(spec)] = _with_history(self.leaf(spec.base), spec)
         return t
 
     def _share(self, spec: Made, t: Tensor) -> None:
@@ -263,6 +281,19 @@ class _Building:
         if type(how) is Computed:
             return how.function(*map(self._number, how.arguments))
         return how
+
+
+def _with_history(base: Tensor, spec: View) -> Tensor:
+    """The view, recorded also where the call was made without gradients, as in the captured one."""
+    state = thread.state
+    if state.level > 0:
+        return replay(base, spec.record, spec.metadata)
+    before = state.grad, state.inference
+    state.set(True, False)
+    try:
+        return replay(base, spec.record, spec.metadata)
+    finally:
+        state.set(*before)
 
 
 def _consumed(cls: type, a: np.ndarray) -> Node:
