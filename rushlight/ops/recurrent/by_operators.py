@@ -11,6 +11,7 @@ from itertools import accumulate, pairwise
 
 from ...core.dispatch.mode import thread
 from ...core.tensor.dtype import bfloat16, float16
+from ...core.tensor.tensor import Tensor
 from ..product.matmul import linear, matmul
 from ..shape.concatenate import cat, stack
 
@@ -65,7 +66,9 @@ def layer_by_operators(step, input, state, parameters, packed, reverse):
         shares = shares.unbind(0)
     else:
         shares = [shares.narrow(0, a, b - a) for a, b in pairwise(accumulate(packed, initial=0))]
-    initial, running, ended, outputs = tuple(state), tuple(state), [], []
+    initial: tuple[Tensor, ...] = tuple(state)
+    running, outputs = initial, []
+    ended: list[tuple[Tensor, ...]] = []
     if packed is not None and reverse:
         running = tuple(s.narrow(0, 0, packed[-1]) for s in initial)
     for share in reversed(shares) if reverse else shares:
