@@ -85,6 +85,7 @@ def layer_by_operators(step, input, state, parameters, packed, reverse):
         outputs.append(running[0])
     if reverse:
         outputs.reverse()
-    final = [running, *reversed(ended)]
-    last = [cat(list(parts), 0) if len(parts) > 1 else parts[0] for parts in zip(*final, strict=True)]
+    last = list(running)
+    if ended:
+        last = [cat(list(parts), 0) for parts in zip(running, *reversed(ended), strict=True)]
     return (stack(outputs, 0) if packed is None else cat(outputs, 0)), last
