@@ -48,7 +48,7 @@ LIMITS = {  # units in the last place: float32, float64
     "exp": (1.5, 2),
     "log": (1.5, 2),
     "tanh": (1.5, 2),
-    "sigmoid": (1.5, 2),
+    "sigmoid": (3, 3),  # rounded step by step as torch's
     "erf": (1.5, 2),
     **dict.fromkeys(["exp2", "expm1", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan"], (2, 2)),
     **dict.fromkeys(["sinh", "cosh", "asinh", "acosh", "atanh", "sqrt", "rsqrt", "reciprocal"], (2, 2)),

@@ -15,7 +15,6 @@ __all__ = [
     "GELU",
     "GELU_TANH",
     "LEAKY_RELU",
-    "LOGISTIC",
     "SWISH",
     "WORTHWHILE_ELEMENTS",
     "WORTHWHILE_ELEMENTS_IF_SIMPLE",
@@ -24,9 +23,9 @@ __all__ = [
 ]
 
 # Not its mish, whose small results are wrong by up to 8e-4 of their size, where NumPy's are by 3e-7.
-LEAKY_RELU, LOGISTIC, GELU_TANH, SWISH, GELU = 0x20, 0x29, 0x2B, 0x2C, 0x31
+LEAKY_RELU, GELU_TANH, SWISH, GELU = 0x20, 0x2B, 0x2C, 0x31
 
-# Of 64 x 64 elements, in us: gelu 5 (NumPy 29), but silu and sigmoid 5 (5), leaky_relu 3.9 (2.6).
+# Of 64 x 64 elements, in us: gelu 5 (NumPy 29), but silu 5 (5), leaky_relu 3.9 (2.6).
 WORTHWHILE_ELEMENTS = 4096
 WORTHWHILE_ELEMENTS_IF_SIMPLE = 16384
 # An element takes as long as about so many of a convolution's multiply-adds.

@@ -23,7 +23,6 @@ from ...ops.spatial import adaptive_pool, avg_pool
 from ...ops.spatial.conv import convolution, convolution_input, convolution_weight, convolution_weight_and_bias
 from ...ops.spatial.pool import are_pairs, max_pool_2d, max_pool_3d
 from ...ops.spatial.pool import max_pool_backward as max_pool_gradient
-from ...ops.special.logistic import sigmoid
 from .. import isa
 from . import elementwise as functions
 from . import normalization
@@ -163,7 +162,6 @@ def _install_functions() -> None:
     )
     _prefer_also_in_bfloat16(_silu, lambda x: elementwise(functions.SWISH, x, 1.0), least=more)
     _prefer_also_in_bfloat16(_silu_backward, lambda g, x: elementwise_backward(functions.SWISH, g, x, 1.0), least=few)
-    _prefer_also_in_bfloat16(sigmoid, lambda x: elementwise(functions.LOGISTIC, x), least=more)
     prefer(
         _leaky_relu, lambda x, slope: elementwise(functions.LEAKY_RELU, x, slope)
     )  # its gradient at nan is not torch's

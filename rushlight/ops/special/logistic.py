@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...core.dispatch.op import OPS, binary, primitive, unary
+from ...core.dispatch.op import OPS, SCALAR_ROW, binary, primitive, unary
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import F32, F64, ONE32, ONE64, SOME, conjugate, pieced, widened, zero_where
 from ..pointwise.checks import not_implemented, refuse
@@ -68,6 +68,7 @@ sigmoid = unary(
     tensor([0.5000, 0.8808])
     """,
     functional=True,
+    **SCALAR_ROW,  # several NumPy calls
 )
 
 
