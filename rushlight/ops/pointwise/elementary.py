@@ -400,6 +400,7 @@ def _tanh_slope(g, out):
 
 
 _NEARLY_FLAT = F32.type(4)
+_FEW = 128  # elements: double precision for all takes no longer than to look which need it
 
 
 @pieced
@@ -409,6 +410,8 @@ def tanh_of(x):
     Without AVX-512 NumPy's float32 loop is a unit off in the last place and never quite 1 below 10. Where the curve is
     nearly flat that is all that 1 - tanh(x)^2 has, so double precision computes there.
     """
+    if x.dtype is F32 and x.size <= _FEW and type(x) is np.ndarray:
+        return np.tanh(x, dtype=F64).astype(F32)
     r = np.tanh(x)
     if x.dtype is F32 and type(r) is np.ndarray:
         flat = np.abs(x) > _NEARLY_FLAT
