@@ -15,7 +15,7 @@ from ..core.dispatch.mode import no_grad, thread
 from ..core.tensor.hooks import RemovableHandle
 from ..core.tensor.node import Leaf, Node, Output, hooks_of
 from ..core.tensor.storage import storage_of, user_line
-from ..core.tensor.tensor import Tensor, alias, wrap
+from ..core.tensor.tensor import Tensor, alias, version_of, wrap
 from .engine import running
 
 __all__ = [
@@ -60,10 +60,10 @@ class Packed:
         t = value if self.is_tensor else wrap(value)
         self.edge = t._edge
         pack, self.unpack = hooks
-        version = t._version
+        version = version_of(t)
         with no_grad():
             self.packed = pack(t)
-        if t._version != version:
+        if version_of(t) != version:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be "
                 "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you "

@@ -91,18 +91,21 @@ def _laid_out(matrices: np.ndarray, like: np.ndarray) -> np.ndarray:
     return r
 
 
-def _attend(query, key, value, attn_mask=None, /, is_causal=False, scale=1.0, rounds=True):
-    """rounds: whether weights are rounded to the type of 16 bits that the inputs have, as in torch's kernel."""
+def _attend(query, key, value, attn_mask=None, /, is_causal=False, scale=1.0):
+    """In 16 bits with rounded weights, as in torch's kernel."""
+    return _attended(query, key, value, attn_mask, is_causal, scale, query.dtype if query.dtype.itemsize == 2 else None)
+
+
+def _attended(query, key, value, attn_mask, is_causal, scale, rounded):
     q = _matrices(query)
     mask = _mask(attn_mask, query, key, q.dtype)
-    rounded = query.dtype if rounds and query.dtype.itemsize == 2 else None
     out, shift, share = attention_blocks.forward(q, _matrices(key), _matrices(value), mask, is_causal, scale, rounded)
     return _laid_out(out, query), shift, share
 
 
 def _attend_by_formula(query, key, value, attn_mask=None, /, is_causal=False, scale=1.0):
     """As torch's products of matrices, which are of float32, and whose result is C-contiguous."""
-    out, shift, share = _attend(query, key, value, attn_mask, is_causal, scale, rounds=False)
+    out, shift, share = _attended(query, key, value, attn_mask, is_causal, scale, None)
     return np.ascontiguousarray(out, like=out), shift, share
 
 

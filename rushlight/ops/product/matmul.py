@@ -627,7 +627,9 @@ def linear(input, weight, bias=None, *, out=None):
 def _added(product, bias):
     """The bias added to a rounded product, as torch does where the input has gaps or other strides."""
     (bias,) = brought(LOWER, bias) or (bias,)
-    result = product + bias
+    if type(product._array) is type(bias._array) is np.ndarray:
+        return product.add_(bias)
+    result = product + bias  # of a batch, or of what is being traced
     return result if result.dtype is product.dtype else result.to(product.dtype)
 
 
