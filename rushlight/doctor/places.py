@@ -12,7 +12,7 @@ import os
 import re
 import site
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import islice
 from types import CodeType, FrameType
@@ -434,24 +434,27 @@ def statements_at(place: Place) -> list[ast.stmt]:
     return [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno == line] if tree is not None else []
 
 
+def _surrounds(place: Place) -> Callable[[ast.AST | None], bool]:
+    """Whether a node of the syntax has what a place's instruction means in it; none has where that is unknown."""
+    positions = next(islice(place.code.co_positions(), place.offset // 2, None), None)
+    first, last, column, end_column = (p or 0 for p in positions or (None,) * 4)
+
+    def surrounds(node: Any) -> bool:
+        if positions is None or node is None or (node.lineno, node.col_offset) > (first, column):
+            return False
+        return (last, end_column) <= (node.end_lineno or 0, node.end_col_offset or 0)
+
+    return surrounds
+
+
 @cache
 def gradient_read(place: Place) -> str:
     """The name whose `.grad` the statement at a place reads: `self.w` of `self.w.data -= lr * self.w.grad`.
 
     Of several statements in one line that which is meant; empty where it reads none or several.
     """
-    positions = next(islice(place.code.co_positions(), place.offset // 2, None), None)
-    tree = parsed(place.code.co_filename)
-    if positions is None or tree is None:
-        return ""
-    first, last, column, end_column = (p or 0 for p in positions)
-    around = [
-        n
-        for n in ast.walk(tree)
-        if isinstance(n, ast.stmt)
-        and (n.lineno, n.col_offset) <= (first, column)
-        and (last, end_column) <= (n.end_lineno or 0, n.end_col_offset or 0)
-    ]
+    surrounds, tree = _surrounds(place), parsed(place.code.co_filename)
+    around = [n for n in (ast.walk(tree) if tree is not None else ()) if isinstance(n, ast.stmt) and surrounds(n)]
     nodes = ast.walk(around[-1]) if around else ()  # the innermost comes last
     names = {ast.unparse(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr == "grad"}
     return names.pop() if len(names) == 1 else ""
@@ -505,19 +508,8 @@ def assigned_name(place: Place) -> str:
 
     Of `a, b = SGD(...), SGD(...)` the name for this value; empty where it is no plain name.
     """
-    positions = next(islice(place.code.co_positions(), place.offset // 2, None), None)
-    tree = parsed(place.code.co_filename)
-    if positions is None or tree is None:
-        return ""
-    first, last, column, end_column = (p or 0 for p in positions)
-    begin, end = (first, column), (last, end_column)
-
-    def surrounds(node: ast.expr | None) -> bool:
-        if node is None or (node.lineno, node.col_offset) > begin:
-            return False
-        return end <= (node.end_lineno or 0, node.end_col_offset or 0)
-
-    for node in ast.walk(tree):
+    surrounds, tree = _surrounds(place), parsed(place.code.co_filename)
+    for node in ast.walk(tree) if tree is not None else ():
         if not isinstance(node, (ast.Assign, ast.AnnAssign)) or not surrounds(node.value):
             continue
         target: ast.AST = node.targets[-1] if isinstance(node, ast.Assign) else node.target
@@ -719,6 +711,7 @@ def made_in_function(place: Place) -> Place | None:
     return place_at_line(place, max(found)) if found else None
 
 
+@cache
 def parameter_made_in_function(place: Place) -> Place | None:
     """Where the function of a statement makes a parameter before it: `scale = nn.Parameter(torch.ones(4))`."""
     tree = parsed(place.code.co_filename)

@@ -36,6 +36,7 @@ def variants():
 
 QUESTIONS = {
     "is_leaf": lambda x: x.is_leaf,
+    "a name that is computed": lambda x: getattr(x, "_".join(["is", "leaf"])),
     "an attribute": lambda x: getattr(x, "tag", None),
     "whether there is an attribute": lambda x: hasattr(x, "tag"),
     "all attributes": lambda x: sorted(x.__dict__),
@@ -51,8 +52,9 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_an_answer_that_changes(question):
+def test_an_answer_that_changes(question, monkeypatch):
     ask = QUESTIONS[question]
+    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 64)
 
     def f(x):
         return x.detach() * 2 + sum(map(ord, str(ask(x))))
@@ -60,6 +62,29 @@ def test_an_answer_that_changes(question):
     compiled = torch.compile(f, fullgraph=True)
     for x in (*variants(), *variants()):
         assert compiled(x).tolist() == f(x).tolist()
+
+
+def test_a_question_that_is_an_argument(monkeypatch):
+    def f(x, name):
+        answer = getattr(x, name)
+        return x.detach() * 2 + (answer() if callable(answer) else int(answer))
+
+    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 64)
+    compiled = torch.compile(f, fullgraph=True)
+    for x in (*variants(), *variants()):
+        for name in ("is_leaf", "retains_grad", "storage_offset"):
+            assert compiled(x, name).tolist() == f(x, name).tolist()
+
+
+def test_batches_at_other_places_in_memory_need_no_other_program():
+    data, model = torch.randn(40, 3), nn.Linear(3, 1)
+
+    def f(x):
+        return getattr(model, "forw" + "ard")(x).sum()
+
+    compiled = torch.compile(f, fullgraph=True)
+    for i in range(10):
+        torch.testing.assert_close(compiled(data[4 * i : 4 * i + 4]), f(data[4 * i : 4 * i + 4]))
 
 
 def test_an_attribute_whose_contents_may_change():

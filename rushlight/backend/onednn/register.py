@@ -162,9 +162,8 @@ def _install_functions() -> None:
     )
     _prefer_also_in_bfloat16(_silu, lambda x: elementwise(functions.SWISH, x, 1.0), least=more)
     _prefer_also_in_bfloat16(_silu_backward, lambda g, x: elementwise_backward(functions.SWISH, g, x, 1.0), least=few)
-    prefer(
-        _leaky_relu, lambda x, slope: elementwise(functions.LEAKY_RELU, x, slope)
-    )  # its gradient at nan is not torch's
+    # not its gradient of leaky_relu, which at nan is not torch's
+    prefer(_leaky_relu, lambda x, slope: elementwise(functions.LEAKY_RELU, x, slope))
 
 
 def _gelu_of(algorithms, x, approximate):

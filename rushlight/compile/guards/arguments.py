@@ -29,17 +29,20 @@ def _size_of_memory(t: Tensor) -> int:
     return t.untyped_storage().nbytes()
 
 
-# By the name in the user's code, what it can find out by it.
-_READS: dict[str, Callable[[Tensor], Any]] = {
+# By the name in the user's code, what it can find out by it: by reading an attribute, and by a call.
+_ATTRIBUTES: dict[str, Callable[[Tensor], Any]] = {
     "is_leaf": _is_leaf,
     "grad_fn": _history,
     "grad": lambda t: t._grad is not None,
     "_base": _is_view,
+    "retains_grad": lambda t: t.retains_grad,
+    "output_nr": lambda t: t.output_nr,
+}
+_READS: dict[str, Callable[[Tensor], Any]] = {
+    **_ATTRIBUTES,
     "_is_view": _is_view,
     "storage_offset": Tensor.storage_offset,
     "is_inference": Tensor.is_inference,
-    "retains_grad": lambda t: t.retains_grad,
-    "output_nr": lambda t: t.output_nr,
     "is_shared": lambda t: t.is_shared(),  # type: ignore[attr-defined]
     "untyped_storage": _size_of_memory,
     "storage": _size_of_memory,
@@ -49,12 +52,14 @@ _READS: dict[str, Callable[[Tensor], Any]] = {
 class Asked:
     """The answers that the tensors among a call's leaves gave, for the names that its code has in it.
 
-    every_name: it may also read attributes by names that it computes.
+    every_name: it may also read attributes by names that it computes, so each of these counts. Of what a call asks, only that
+    counts whose name is in the code or an argument: a batch's offset in memory is another one in each step.
     """
 
     def __init__(self, leaves: list, names: Any, every_name: bool):
         self._names = None if every_name else names
-        self._reads = tuple(dict.fromkeys(read for name, read in _READS.items() if name in names))
+        asked = {*names, *(leaf for leaf in leaves if type(leaf) is str), *(_ATTRIBUTES if every_name else ())}
+        self._reads = tuple(dict.fromkeys(read for name, read in _READS.items() if name in asked))
         self._known = []
         for i, leaf in enumerate(leaves):
             if isinstance(leaf, Tensor):

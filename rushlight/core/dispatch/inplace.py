@@ -488,9 +488,8 @@ def _compute_in_order(record: Op, arrays: list, metadata: tuple, target: np.ndar
     if not (record.places or is_by_element(record)) or isinstance(target, Buffer):
         raise out_of_order(f"{record.name}_")
     own = arrays[0].dtype is target.dtype
-    _check_stored(
-        target, as_array(execute(record, arrays, metadata)), record.name
-    )  # raises what is wrong with the arguments
+    # raises what is wrong with the arguments
+    _check_stored(target, as_array(execute(record, arrays, metadata)), record.name)
     if (find := record.places) is not None:
         at_places(target, arrays[1:], lambda places, others: find(places, others, *metadata))
     else:

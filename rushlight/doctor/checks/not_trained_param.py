@@ -45,9 +45,8 @@ class NotTrainedParam(Check):
         self.strangers: list[
             tuple[Place, Any, list[Entry]]
         ] = []  # (call, weak module that is no part of its caller, its tensors)
-        self.fresh: dict[
-            Place, dict[int, Entry]
-        ] = {}  # in forwards: where parameters are made, and their entries by identity
+        # where forwards make parameters, and their entries by identity
+        self.fresh: dict[Place, dict[int, Entry]] = {}
 
     def on_tape(self, event: Backward) -> None:
         assert event.tape is not None
@@ -85,13 +84,11 @@ class NotTrainedParam(Check):
     def _note_fresh(self, place: Place, inputs: tuple) -> None:
         """A parameter that the function which uses it has made."""
         for tensor in inputs:
-            if (
-                type(getattr(tensor, "_edge", None)) is Leaf
-                and (entry := self.doctor.ledger.entry(tensor)).is_parameter
-            ):
-                made = parameter_made_in_function(place)
-                if made is not None and len(known := self.fresh.setdefault(made, {})) < 256:
-                    known[id(entry)] = entry
+            if type(getattr(tensor, "_edge", None)) is not Leaf:
+                continue
+            entry, made = self.doctor.ledger.entry(tensor), parameter_made_in_function(place)
+            if entry.is_parameter and made is not None and len(known := self.fresh.setdefault(made, {})) < 256:
+                known[id(entry)] = entry
 
     def finish(self) -> None:
         trained = [o for o in self.doctor.optimizers if o.steps >= 3 and any(e.total for e in o.entries)]
@@ -101,6 +98,7 @@ class NotTrainedParam(Check):
         self._unused(trained)
         self._unowned(trained)
         self._made_in_forward()
+        self._parameters_made_in_forward()
 
     def _never_stepped(self) -> None:
         """An optimizer whose tensors get gradients, in a program that makes no step and does nothing else with them."""
@@ -223,6 +221,9 @@ class NotTrainedParam(Check):
                     "make it once, in __init__, and call it here",
                     [(place, "the call")],
                 )
+
+    def _parameters_made_in_forward(self) -> None:
+        """That got gradients and are gone."""
         for place, known in self.fresh.items():
             if sum(e.tensor is None and e.total > 0 and not e.owners and not e.used for e in known.values()) >= 2:
                 self.doctor.report(

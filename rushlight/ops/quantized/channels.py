@@ -144,9 +144,8 @@ def _rounded(x: np.ndarray, scales: np.ndarray, zero_points: np.ndarray, levels:
     limits = limits_of(levels)
     with np.errstate(all="ignore"):
         scaled = x * (np.float32(1) / scales.astype(np.float32))
-        out = np.rint(scaled + zero_points.astype(np.float32)).astype(
-            np.float64
-        )  # halves go to the even level, as in torch
+        # halves go to the even level, as in torch
+        out = np.rint(scaled + zero_points.astype(np.float32)).astype(np.float64)
     out[np.isnan(out)] = limits.min
     return np.clip(out, limits.min, limits.max).astype(levels)
 

@@ -579,9 +579,8 @@ def _draw_uniform(generator, a, from_=0.0, to=1.0, **named):
 
 def _draw_bernoulli(generator, a, p=0.5):
     if isinstance(p, Tensor):
-        return streams.bernoulli_of(
-            generator, p.expand(a.shape)._array, a.dtype, a.shape
-        )  # raises where it does not fit
+        # `expand` raises where it does not fit
+        return streams.bernoulli_of(generator, p.expand(a.shape)._array, a.dtype, a.shape)
     return streams.bernoulli(generator, a.shape, a.dtype, p)
 
 

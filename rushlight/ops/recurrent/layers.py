@@ -293,16 +293,13 @@ def _gru(input, h0, weight_ih, weight_hh, bias_ih=None, bias_hh=None, /, batch_s
     After those: the gates (rows, 3 H), W_hn h + b_hn and the h before each step (rows, H).
     """
     _check(input, weight_ih, weight_hh, bias_ih, bias_hh, (h0,), 3)
-    d = input.dtype
-    input, weight_ih, weight_hh, bias_ih, bias_hh = map(_wide, (input, weight_ih, weight_hh, bias_ih, bias_hh))
     h, k = _state(h0), h0.shape[1]
     gates = _input_share(input, weight_ih, bias_ih)
     spans = step_spans(len(gates), len(h), batch_sizes, reverse)
     y, hs, ns = (np.empty((len(gates), k), gates.dtype, like=gates) for _ in range(3))
     if not _take_natively("gru", spans, weight_hh.T, gates, bias_hh, h, hs, ns, y):
         _gru_steps(spans, weight_hh, bias_hh, gates, h, hs, ns, y)
-    y = y.reshape(*input.shape[:-1], k)
-    return y.astype(d, copy=False), h.astype(d, copy=False), gates, ns, hs
+    return y.reshape(*input.shape[:-1], k), h, gates, ns, hs
 
 
 def _gru_steps(spans, weight_hh, bias_hh, gates, h, hs, ns, y) -> None:
@@ -330,7 +327,6 @@ def gru_layer_backward(
     input, weight_ih, weight_hh, gates, ns, hs, gy=None, gh=None, /, batch_sizes=None, reverse=False, needs=(True,) * 6
 ):
     """The gradients that `needs` asks for, of the arrays of `gru_layer`, from those of its two results."""
-    input, weight_ih, weight_hh = map(_wide, (input, weight_ih, weight_hh))
     k, batch = hs.shape[1], batch_of(input, batch_sizes)
     dh = _gradient(gh, (batch, k), gates.dtype)
     gy = None if gy is None else _rows_of(gy, k)
@@ -390,8 +386,6 @@ def _rnn(
     After those: h' again, and the h before each step (rows, H).
     """
     _check(input, weight_ih, weight_hh, bias_ih, bias_hh, (h0,), 1)
-    d = input.dtype
-    input, weight_ih, weight_hh, bias_ih, bias_hh = map(_wide, (input, weight_ih, weight_hh, bias_ih, bias_hh))
     h = _state(h0)
     y = _input_share(input, weight_ih, bias_ih, bias_hh)
     spans = step_spans(len(y), len(h), batch_sizes, reverse)
@@ -404,7 +398,7 @@ def _rnn(
             z += _product(hs[a:b], weight)
             np.maximum(z, 0, out=z) if relu else np.tanh(z, z)
             h[: b - a] = z
-    return y.reshape(*input.shape[:-1], h.shape[1]).astype(d), h.astype(d, copy=False), y, hs
+    return y.reshape(*input.shape[:-1], h.shape[1]).copy(), h, y, hs
 
 
 @primitive(name="rnn_layer.backward", public=False, outputs=-1, differentiable=False)
@@ -413,7 +407,6 @@ def rnn_layer_backward(
     batch_sizes=None, reverse=False, relu=False, needs=(True,) * 6,
 ):  # fmt: skip
     """The gradients that `needs` asks for, of the arrays of `rnn_layer`, from those of its two results."""
-    input, weight_ih, weight_hh = map(_wide, (input, weight_ih, weight_hh))
     batch = batch_of(input, batch_sizes)
     dh = _gradient(gh, (batch, hs.shape[1]), ys.dtype)
     gy = None if gy is None else _rows_of(gy, hs.shape[1])
