@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 from ..core.dispatch.extension_points import distributed, module_caller, training_observer
+from ..core.interrupts import raise_if_interrupted
 from . import names
 from .cuts import Cuts
 from .events import OF_EACH_STEP, Backward, Call
@@ -182,6 +183,7 @@ class Observer:
 
     def _broke(self, handler: Callable, error: Exception) -> None:
         """A mistake of a check's own never reaches the program: the check is off from now on."""
+        raise_if_interrupted(error)
         if os.environ.get("RUSHLIGHT_CHECK") == "1":
             raise error
         check = getattr(handler, "__self__", None)

@@ -15,6 +15,7 @@ import numpy as np
 from ...autograd import engine
 from ...autograd.function import BackwardCFunction, written_backward
 from ...core.dispatch.mode import emit_event, thread
+from ...core.interrupts import raise_if_interrupted
 from ...core.tensor.node import Freed, Leaf, Node, Output, function_of, inner
 from ...core.tensor.storage import describe, moves, storage_of, tick, user_line
 from ...core.tensor.tensor import Tensor, wrap
@@ -52,8 +53,10 @@ class Backward:
         except CaptureError:
             raise
         except RuntimeError as error:
+            raise_if_interrupted(error)
             self.refused, self.graph, grads = str(error), Graph(), [None] * len(wanted)
         except Exception as error:
+            raise_if_interrupted(error)
             raise CaptureError(
                 f"the backward of the compiled function raised {type(error).__name__}: {error}"
             ) from error

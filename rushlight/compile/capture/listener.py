@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.dispatch.mode import thread
+from ...core.interrupts import raise_if_interrupted
 from ...core.tensor.storage import describe, user_line
 from ..guards.python_trace import Reads, Trace
 from .recorder import Recorder
@@ -50,6 +51,7 @@ class Listener:
 
     def refuse(self, error: Exception) -> None:
         """Give up: what cannot be captured, or a mistake in the recorder, ends no one's program."""
+        raise_if_interrupted(error)
         if not isinstance(error, CaptureError):
             if self.raises(error) or os.environ.get("RUSHLIGHT_CHECK") == "1":
                 raise error

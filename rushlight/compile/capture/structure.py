@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.interrupts import raise_if_interrupted
 from ...core.tensor.tensor import Tensor
 
 
@@ -128,5 +129,6 @@ def same_plain(x: Any, y: Any) -> bool:
         return x.__code__ is y.__code__
     try:
         return bool(x == y) or bool(x != x and y != y)
-    except Exception:
+    except Exception as error:
+        raise_if_interrupted(error)
         return False

@@ -21,6 +21,7 @@ import numpy as np
 from ...autograd import engine
 from ...autograd.repeats import repeats
 from ...backend.onednn.address import address
+from ...core.interrupts import raise_if_interrupted
 from ...core.jit_switch import jit
 from ...core.tensor.node import Freed
 from ...core.tensor.storage import user_line
@@ -102,6 +103,7 @@ def try_compiled(outline: int, root: Any, g: Tensor) -> bool:
             new = _Recorded(outline, root, tape)
             del tape
         except Exception as why:  # nothing was done yet
+            raise_if_interrupted(why)
             return _leave(outline, why)
         new.run(root, g)
     finally:
@@ -149,6 +151,7 @@ def _build(old: _Recorded, new: _Recorded) -> None:
         program = _Program(new)
         _route.add(program, program, lambda: f"the backward of a tape {new.outline & 0xFFFF:x}")
     except Exception as why:  # whatever the compiler cannot do, the plain engine can
+        raise_if_interrupted(why)
         _leave(new.outline, why)
         if not isinstance(why, CaptureError):
             repeats.wait(new.outline, _NEVER)
@@ -229,6 +232,7 @@ class _Listener(Recorder):
             try:
                 event(*values)
             except Exception as error:
+                raise_if_interrupted(error)
                 self.failed = error
 
     def __call__(self, record: Op, tensors: tuple, metadata: tuple, result: Any) -> None:
@@ -322,6 +326,7 @@ class _Recorded:
             try:
                 self._finish(before)
             except Exception as error:
+                raise_if_interrupted(error)
                 self.failed = error
         del self.tape, self.recorder
 
@@ -441,6 +446,7 @@ class _Program(Entry):
         try:
             grads = self.executable.run([*self.pick(arrays)], self.reuse)
         except Exception as why:
+            raise_if_interrupted(why)
             if self.added:
                 raise  # some of the sums may be there already
             _route.drop(self, f"fails: {why}")

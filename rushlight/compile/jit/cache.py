@@ -36,6 +36,7 @@ from itertools import count
 from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
+from ...core.interrupts import raise_if_interrupted
 from ...core.locks import making
 from ..log import show
 
@@ -139,6 +140,7 @@ class Route(Generic[_Program]):
         try:
             return self.add(key, build(), what)
         except Exception as why:  # whatever the compiler cannot do, the eager way can
+            raise_if_interrupted(why)
             if os.environ.get("RUSHLIGHT_CHECK") == "1" and not isinstance(why, Refused):
                 raise
             self.refuse(key, what, why)

@@ -15,6 +15,7 @@ from weakref import ref
 from ...core.determinism import mode
 from ...core.dispatch.extension_points import namespace, profiled_block, training_observer
 from ...core.dispatch.mode import thread
+from ...core.interrupts import raise_if_interrupted
 from ...core.jit_switch import jit
 from ...core.locks import lock
 from ...core.tensor.placeholder import NoArray, Placeholder
@@ -378,6 +379,7 @@ class CompiledStep:
                 )
             self._conclude(recorder, box, _Around(args, kwargs, leaves, template, now), candidate)
         except Exception as error:
+            raise_if_interrupted(error)
             self._refuse(error)
         return _unmarked(box[0]) if recorder.handed_out else box[0]
 

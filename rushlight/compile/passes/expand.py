@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.interrupts import raise_if_interrupted
 from ..ir.exchange import is_exchange
 from ..ir.expression import Expr, cast, load
 from ..ir.graph import Call, Extern, Graph, Loop, Node, Reduce, Ref, Store, Update, Value, Write, same_strides
@@ -108,6 +109,7 @@ class _Expansion:
             if id(call) in self.replicated and not is_rounded_alike(nodes):
                 raise Untraceable("all processes compute it, to the bits of eager calls")
         except Exception as error:
+            raise_if_interrupted(error)
             if not isinstance(error, Untraceable) and os.environ.get("RUSHLIGHT_LOG", "").find("trace") >= 0:
                 raise
             self.reasons.setdefault(call.record.name, f"{type(error).__name__}: {error}")

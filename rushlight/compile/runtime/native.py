@@ -23,6 +23,7 @@ from ...core import poison
 from ...core.dispatch.mode import thread
 from ...core.dispatch.scalars import number_as
 from ...core.garbage import collection_paused
+from ...core.interrupts import raise_if_interrupted
 from ...core.locks import lock
 from ...core.tensor.casting import cast
 from ...core.tensor.storage import describe
@@ -506,6 +507,7 @@ def executable(graph: Graph) -> Executable:
     try:
         return Native(graph)
     except Exception as error:
+        raise_if_interrupted(error)
         if os.environ.get("RUSHLIGHT_CHECK") == "1":
             raise
         warnings.warn(

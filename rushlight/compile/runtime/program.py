@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.dispatch.inplace import follow, refresh_views, replay
 from ...core.dispatch.mode import thread
+from ...core.interrupts import raise_if_interrupted
 from ...core.locks import lock
 from ...core.tensor.node import Freed, Leaf, Node
 from ...core.tensor.storage import LATEST, storage_of, tick, user_line
@@ -82,6 +83,7 @@ class Program:
         try:
             arrays = self.executable.run(inputs, self.reuse, lambda i: self.sources[i].tensor(leaves))
         except Exception as error:
+            raise_if_interrupted(error)
             raise undo.put_back(inputs, kept, error) from None
         lives = None if self.backward is None else self.backward.lives(leaves, arrays, again)
         return self.finish(leaves, arrays, before, lives)

@@ -21,6 +21,7 @@ import numpy as np
 from ..device import conjugated
 from ..device.buffer import Buffer, as_array, outline_of
 from ..device.conjugated import elements_of
+from ..interrupts import raise_if_interrupted
 from ..tensor import dtype as dtypes
 from ..tensor.casting import copy_into
 from ..tensor.channels_last import follow_channels
@@ -478,8 +479,8 @@ def _compute(record: Op, arrays: list, metadata: tuple, target: np.ndarray) -> A
                 _run_into(thread.state, large, *arrays)
                 return target
             return thread.state.run(kernel, *arrays, target)
-        except Exception:
-            pass  # the careful path below explains it
+        except Exception as error:  # the careful path below explains it
+            raise_if_interrupted(error)
     return execute(record, arrays, metadata)
 
 

@@ -16,6 +16,7 @@ from ..device import conjugated
 from ..device.backend import backend_of, operands
 from ..device.buffer import as_array, outline_of
 from ..device.conjugated import is_conjugated, view_of
+from ..interrupts import raise_if_interrupted
 from ..tensor import dtype as dtypes
 from ..tensor.casting import cast, copy_in_rows, dense_like, ordered
 from ..tensor.dtype import c_word
@@ -88,6 +89,8 @@ def composed(record: Op, tensors: tuple, metadata: tuple) -> Any:
 
 def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
     """Call operator `record`. `error` is what the fast path met, or None where it did not apply."""
+    if error is not None:
+        raise_if_interrupted(error)
     state = thread.state
     if record.signature.flags:
         name = record.name.partition(".")[0]
@@ -111,6 +114,7 @@ def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -
         if record.unrounded:
             r = _narrowed(r, arrays)
     except Exception as better:
+        raise_if_interrupted(better)
         if _any_asks(tensors):
             return _asked(record, tensors, metadata)
         numbers = tuple([dtypes.of_argument(number_in(m)) for m in metadata])
@@ -166,6 +170,8 @@ def _in_region(record: Op, tensors: tuple, metadata: tuple, state: Any) -> Any:
 
 def operator(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
     """As `call`, for Python's operators: an operand of a foreign type gives NotImplemented."""
+    if error is not None:
+        raise_if_interrupted(error)
     if are_operands(tensors):
         return call(record, tensors, metadata, error)
     return _asked(record, tensors, metadata) if _any_asks(tensors) else NotImplemented
@@ -200,6 +206,7 @@ def execute(record: Op, arrays: list, metadata: tuple) -> Any:
                 return record.invoke(record.kernel_for(arrays[record.sized_by]), arrays, metadata)
             return record.invoke(where.kernel(record), operands(where, record, arrays), metadata)
     except Exception as error:
+        raise_if_interrupted(error)
         better = explain(record.name, arrays, error, metadata)
         try:
             if better is error:
@@ -238,6 +245,7 @@ def _error(record: Op, arrays: list, metadata: tuple) -> Exception | None:
         with np.errstate(all="ignore"):
             record.invoke(record.kernel, arrays, metadata)
     except Exception as error:
+        raise_if_interrupted(error)
         return error.with_traceback(None)
     return None
 

@@ -9,6 +9,7 @@ from ...core.dispatch.autocast import Off
 from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
+from ...core.interrupts import raise_if_interrupted
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.channels_last import in_channels_last, is_channels_last
 from ...core.tensor.node import shown_as
@@ -23,7 +24,8 @@ from .view import _expand, _view, reshape
 def _cat(*tensors, dim):
     try:
         return contiguous_or_channels_last(np.concatenate(tensors, dim), tensors)
-    except Exception:  # a mistake, or torch's special case: empty 1-D tensors are left out
+    except Exception as error:  # a mistake, or torch's special case: empty 1-D tensors are left out
+        raise_if_interrupted(error)
         return _cat_slowly(tensors, dim)
 
 

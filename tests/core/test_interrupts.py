@@ -1,0 +1,185 @@
+"""Errors of signals' handlers, trace functions and other threads end a call, wherever they arrive."""
+
+import ctypes
+import signal
+import sys
+import threading
+
+import pytest
+
+import rushlight as torch
+from rushlight.core.interrupts import came_from_outside
+from rushlight.nn import functional as F
+
+
+class Stop(Exception):
+    """What a program raises from outside."""
+
+
+class Tracer:
+    """A trace function that raises Stop at one event, counted over all frames inside Rushlight. seen: events until then."""
+
+    def __init__(self, at):
+        self.at, self.seen = at, 0
+
+    def __call__(self, frame, event, arg):
+        if "rushlight" not in frame.f_code.co_filename or frame.f_code.co_filename == __file__:
+            return None
+        self.seen += 1
+        if self.seen == self.at:
+            self.where = (frame.f_code.co_filename[-40:], frame.f_lineno, frame.f_code.co_name, event)
+            raise Stop
+        return self
+
+
+def interrupted(call, at):
+    """Whether `call` was interrupted at an event, and how many events there were. Fails where Stop is lost."""
+    tracer, before = Tracer(at), sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        call()
+    except Stop:
+        return True, tracer.seen
+    finally:
+        sys.settrace(before)
+        torch.set_grad_enabled(True)  # a context manager that is interrupted in its __exit__ cannot put the mode back
+    assert tracer.seen < at, f"the error of event {at} was lost, {tracer.where}"
+    return False, tracer.seen
+
+
+def everywhere(call, most=60):
+    """Interrupt calls at up to `most` events, spread over one call's; yields after each."""
+    _, events = interrupted(call, 1 << 60)
+    for at in range(1, events + 1, max(1, events // most)):
+        if interrupted(call, at)[0]:
+            yield at
+
+
+CALLS = {
+    "linear": lambda x: F.linear(x, x),
+    "softmax": lambda x: x.softmax(1),
+    "batch_norm": lambda x: F.batch_norm(x, None, None, training=True),
+    "cat": lambda x: torch.cat([x, x]),
+    "add": lambda x: x + x,
+    "reflected": lambda x: 1.0 / x,
+    "sum": lambda x: x.sum(0),
+    "index": lambda x: x[x > 0],
+    "backward": lambda x: (x.clone().requires_grad_() * 2).sum().backward(),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_an_eager_call_passes_it_on(name):
+    """The careful path would answer, and the error be lost."""
+    x = torch.randn(4, 4)
+    CALLS[name](x)  # what a first call loads is not meant
+    assert list(everywhere(lambda: CALLS[name](x)))
+
+
+@pytest.mark.parametrize("write", ["mul_", "add_", "copy_"])
+def test_nothing_is_written_twice(write):
+    a, b = torch.ones(4), torch.full((4,), 3.0)
+    allowed = {1.0, {"mul_": 3.0, "add_": 4.0, "copy_": 3.0}[write]}
+
+    def call():
+        a.fill_(1.0)
+        getattr(a, write)(b)
+
+    for at in everywhere(call):
+        assert a[0].item() in allowed, at
+
+
+def test_an_unmodified_loop_goes_on_afterwards():
+    """Interrupted in eager passes, while one is recorded, in a program: then the same numbers as without."""
+    torch.manual_seed(0)
+    x, y = torch.randn(8, 4), torch.randint(0, 3, (8,))
+    net = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+    start = {k: v.clone() for k, v in net.state_dict().items()}
+
+    def steps(n):
+        with torch.no_grad():
+            for k, v in net.state_dict().items():
+                v.copy_(start[k])
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        for _ in range(n):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(x), y)
+            loss.backward()
+            optimizer.step()
+        return loss.item()
+
+    wanted = steps(6)
+    for at in everywhere(lambda: steps(6), most=25):
+        assert steps(6) == pytest.approx(wanted, abs=1e-6), at
+
+
+def test_a_compiled_step_is_not_given_up():
+    torch.manual_seed(0)
+    x = torch.randn(8, 4)
+
+    @torch.compile(fullgraph=False)
+    def f(x):
+        return (x @ x.T).tanh().sum()
+
+    wanted = [f(x).item() for _ in range(4)][-1]
+    interrupts = list(everywhere(lambda: f(x), most=25))
+    assert interrupts
+    assert f(x).item() == wanted
+    assert not torch.compiler.explain(f).break_reasons if hasattr(torch.compiler, "explain") else True
+
+
+def raised_by_signal():
+    """An error of a handler, that arrived in a frame of Rushlight's."""
+
+    def handler(number, frame):
+        raise Stop
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        scope = {"signal": signal}
+        exec(
+            compile(
+                "def call():\n signal.raise_signal(signal.SIGUSR1)\n for _ in range(10): pass",
+                "<rushlight of a test>",
+                "exec",
+            ),
+            scope,
+        )
+        scope["call"]()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def raised_by_thread():
+    """An error that another thread has put into this one, in a frame of Rushlight's."""
+    scope = {}
+    exec(compile("def call():\n for _ in range(100_000_000): pass", "<rushlight of a test>", "exec"), scope)
+    number = threading.get_ident()
+    sender = threading.Timer(
+        0.05, lambda: ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(number), ctypes.py_object(Stop))
+    )
+    sender.start()
+    scope["call"]()
+
+
+@pytest.mark.parametrize("sender", [raised_by_signal, raised_by_thread])
+def test_where_it_came_from_is_known(sender):
+    with pytest.raises(Stop) as caught:
+        sender()
+    assert came_from_outside(caught.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.ones(2) + torch.ones(3),
+        lambda: torch.ones(2).view(3),
+        lambda: torch.tensor([1, 2]).backward(),
+        lambda: torch.nn.Linear(2, 2)(torch.ones(3)),
+        lambda: {}["nothing"],
+    ],
+)
+def test_errors_of_a_call_are_its_own(call):
+    with pytest.raises(Exception) as caught:  # noqa: PT011, B017: of several kinds
+        call()
+    assert not came_from_outside(caught.value)
