@@ -14,7 +14,15 @@ from . import engine
 from .emitters import emits, emitter, libm
 from .ir import Builder, Val, number
 
-_EXP32 = (0.000198910805, 0.00139337307, 0.00833331084, 0.0416664642, 0.166666667, 0.5)
+# SLEEF's of expf with at most one unit, which torch's vectors call (sleef.org): sigmoid, silu and softmax have its bits so.
+_EXP32 = (
+    0.000198527617612853646278381,
+    0.00139304355252534151077271,
+    0.00833336077630519866943359,
+    0.0416664853692054748535156,
+    0.166666671633720397949219,
+    0.5,
+)
 _EXP64 = (
     2.091475532589320219e-9,
     2.510531272962210178e-8,
@@ -125,7 +133,7 @@ def is_nan(b: Builder, x: Val) -> Val:
 def _split(b: Builder, x: Val) -> tuple[Val, Val, Val]:
     """x = n ln 2 + r: n as a number, n's bits as an integer, r."""
     magic, (high, low) = _MAGIC[x.elem], _LN2[x.elem]
-    shifted = b.fma(x, number(1 / math.log(2), x.elem), number(magic, x.elem))
+    shifted = b.op("fadd", b.op("fmul", x, 1 / math.log(2)), magic)  # two roundings, as SLEEF's
     n = b.op("fsub", shifted, magic)
     bits = b.op("sub", b.convert("bitcast", shifted, _INT[x.elem]), _magic_bits(x.elem))
     r = b.fma(n, number(-high, x.elem), x)
