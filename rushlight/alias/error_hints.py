@@ -6,8 +6,8 @@ cannot be imported, or an attribute that torch's Tensor has, comes with what is 
 
 import linecache
 import re
-from pathlib import Path
 
+from ..core.own_code import in_package
 from ..core.tensor.tensor import Tensor
 from ..doctor.pages import page_of_error
 from . import torch_names
@@ -17,7 +17,7 @@ from .suggestions import hint
 
 _GRAD = re.compile(r"[\w.\[\]]*\w[\w\])]*\.grad\b")
 _IMPORT = re.compile(r"cannot import name '(\w+)' from '((?:rushlight|torch|torchvision)\b[\w.]*)'")
-_FINDER = str(Path(__file__).with_name("finder.py"))
+_FINDER = tuple([folder + "finder.py" for folder in in_package("alias")])
 
 
 def advise(error):
@@ -43,7 +43,7 @@ def without_finder(traceback):
     frame = traceback
     while frame is not None and frame.tb_next is not None:
         name = frame.tb_next.tb_frame.f_code.co_filename
-        if name == _FINDER or (name.startswith("<frozen importlib") and _ends_in_finder(frame.tb_next)):
+        if name in _FINDER or (name.startswith("<frozen importlib") and _ends_in_finder(frame.tb_next)):
             frame.tb_next = None
         frame = frame.tb_next
     return traceback
@@ -52,7 +52,7 @@ def without_finder(traceback):
 def _ends_in_finder(traceback):
     while traceback.tb_next is not None:
         traceback = traceback.tb_next
-    return traceback.tb_frame.f_code.co_filename == _FINDER
+    return traceback.tb_frame.f_code.co_filename in _FINDER
 
 
 def _name_nearest_import(error):

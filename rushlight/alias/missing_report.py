@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 from ..core.atomic import replacing
+from ..core.own_code import PACKAGE
 from .suggestions import nearest
 
 __all__ = ["VARIABLE", "is_kept", "join", "note", "start"]
 
 VARIABLE = "RUSHLIGHT_MISSING"
-_OWN_FOLDER = str(Path(__file__).parents[1]) + os.sep
 _IMPORT_FOLDER = str(Path(os.__file__).with_name("importlib")) + os.sep
 _IMPORTS = ("IMPORT_NAME", "IMPORT_FROM", "IMPORT_STAR")
 
@@ -66,7 +66,7 @@ def _programs_frame():
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith((_OWN_FOLDER, _IMPORT_FOLDER, "<frozen importlib")):
+        if not name.startswith((*PACKAGE, _IMPORT_FOLDER, "<frozen importlib")):
             return frame
         frame = frame.f_back
     return None

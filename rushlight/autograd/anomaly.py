@@ -29,7 +29,7 @@ def _trace_result(result: Any) -> None:
 def _user_frames() -> list:
     """The frames of the running call, without this package's and without those that started `rushlight run`."""
     frames = traceback.extract_stack()
-    start = max((i for i, f in enumerate(frames, 1) if f.filename.startswith(own_code.PACKAGE + "cli/")), default=0)
+    start = max((i for i, f in enumerate(frames, 1) if f.filename.startswith(own_code.in_package("cli"))), default=0)
     return [f for f in frames[start:] if not f.filename.startswith(own_code.FILES)]
 
 

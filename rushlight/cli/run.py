@@ -4,16 +4,16 @@ import linecache
 import os
 import sys
 import types
-from pathlib import Path
 
 from rushlight.alias import install, missing_report
 from rushlight.alias.error_hints import advise, without_finder
+from rushlight.core.own_code import in_package
 from rushlight.core.tracebacks import shorten
 from rushlight.doctor.hints import start_hints
 
 __all__ = ["run_program", "start_hints"]
 
-_FOLDER = str(Path(__file__).parent) + os.sep
+_FOLDER = in_package("cli")
 
 
 def run_program(program, arguments, as_module=False, missing=None, failed=None):

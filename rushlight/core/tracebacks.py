@@ -7,18 +7,15 @@ when nothing can catch the error any more. RUSHLIGHT_TRACEBACK=full shows all.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 from .failed_call import failed_call
-from .own_code import FILES
+from .own_code import FILES, NUMPY
 
 __all__ = ["shorten", "was_raised_inside"]
 
-_NUMPY = (str(Path(np.__file__).parent), "<__array_function__")
+_NUMPY = (*NUMPY, "<__array_function__")
 
 
 def shorten(error: BaseException) -> None:

@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.own_code import PACKAGE
 from . import handshake
 from .control import process_state
 from .control.guard import notice
@@ -55,7 +56,6 @@ _CUT_MS = 5000  # without an acknowledgement from another host
 _IP = socket.AF_INET, socket.AF_INET6
 _NOTHING = np.empty(0, np.uint8)
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # of the kernel's struct tcp_info: tcpi_unacked, tcpi_last_ack_recv, tcpi_notsent_bytes, tcpi_snd_wnd (0 before Linux 5.4)
 _INFO = struct.Struct("=24xI28xI84xI80xI")
 _SILENT = "it has ended without a word: it was killed, or its host is off"
@@ -523,7 +523,7 @@ def _received(connection: socket.socket, size: int, room: np.ndarray | None = No
 
 def _is_program(file: str) -> bool:
     """Whether a file is neither this package's nor one of Python's own library."""
-    return "site-packages" in file.split(os.sep) or not file.startswith((_PACKAGE, _LIBRARY, "<frozen"))
+    return "site-packages" in file.split(os.sep) or not file.startswith((*PACKAGE, _LIBRARY, "<frozen"))
 
 
 def _limit(connection: socket.socket, timeout: timedelta) -> None:

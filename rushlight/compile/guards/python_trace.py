@@ -18,8 +18,6 @@ from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
 
-import numpy as np
-
 from ...core import own_code
 from ...core.dispatch.mode import thread
 from ...core.tensor.storage import describe
@@ -31,7 +29,6 @@ from .python_events import watch
 _STANDARD = (os.path.dirname(os.__file__) + os.sep, "<frozen")
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?!(?:numpy|ml_dtypes|llvmlite|PIL|safetensors|tqdm)[/\\])")
 _FINALIZE = weakref.finalize.__call__.__code__
-_NUMPY = os.path.dirname(np.__file__) + os.sep  # in a folder of any name: `pip install --target`
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"))
 _CELL = frozenset(
     ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_CLOSURE", "LOAD_FROM_DICT_OR_DEREF", "STORE_DEREF", "COPY_FREE_VARS")
@@ -151,7 +148,7 @@ def is_ours(code: CodeType) -> bool:
     file = code.co_filename
     known = _OURS.get(file)
     if known is None:
-        known = _OURS[file] = file.startswith(own_code.FILES) or file.startswith(_NUMPY)
+        known = _OURS[file] = file.startswith((*own_code.FILES, *own_code.NUMPY))
     return known
 
 
@@ -163,7 +160,7 @@ def _is_library(file: str) -> bool:
     """Whether a file is of the standard library or of a package that this one depends on."""
     if _INSTALLED.search(file):
         return False
-    return file.startswith((*_STANDARD, _NUMPY)) or "site-packages" in file or "dist-packages" in file
+    return file.startswith((*_STANDARD, *own_code.NUMPY)) or "site-packages" in file or "dist-packages" in file
 
 
 def _is_standard(code: CodeType) -> bool:

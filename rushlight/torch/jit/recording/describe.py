@@ -13,7 +13,7 @@ from ..ir.literals import NAMES_OF_TYPES
 
 __all__ = ["TensorFacts", "caller", "caller_place", "name_in_python", "type_of_tensor", "warn_user"]
 
-_MACHINERY = (own_code.PACKAGE + "core/", own_code.PACKAGE + "torch/jit/", "<rushlight")
+_MACHINERY = (*own_code.in_package("core"), *own_code.in_package("torch/jit"), "<rushlight")
 
 
 def caller() -> Any:
