@@ -7,16 +7,14 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-import pytest
-
 from rushlight.backend.onednn import library
 from rushlight.cli import pyinstaller
 
 ROOT = Path(__file__).parents[2]
 
 
-def hook(package, monkeypatch):
-    """The variables that a hook sets."""
+def hook(monkeypatch):
+    """The variables that the hook sets."""
     hooks = ModuleType("PyInstaller.utils.hooks")
     hooks.collect_submodules = lambda name: [f"modules of {name}"]
     hooks.collect_data_files = lambda name: [f"data of {name}"]
@@ -24,19 +22,18 @@ def hook(package, monkeypatch):
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setitem(sys.modules, "PyInstaller.utils.hooks", hooks)
     (folder,) = pyinstaller.folders()
-    return runpy.run_path(str(Path(folder) / f"hook-{package}.py"))
+    return runpy.run_path(str(Path(folder) / "hook-rushlight.py"))
 
 
-@pytest.mark.parametrize("package", ["rushlight", "rushlight_vision"])
-def test_everything_that_is_loaded_by_name_is_taken_along(package, monkeypatch):
-    found = hook(package, monkeypatch)
-    assert found["hiddenimports"] == [f"modules of {package}"]
-    assert found["datas"] == [f"data of {package}"]
+def test_everything_that_is_loaded_by_name_is_taken_along(monkeypatch):
+    found = hook(monkeypatch)
+    assert found["hiddenimports"] == ["modules of rushlight", "modules of rushlight_vision"]
+    assert found["datas"] == ["data of rushlight", "data of rushlight_vision"]
 
 
 def test_the_library_lies_where_it_is_looked_for(monkeypatch):
     """An application's prefix is its folder, and `lib` in the prefix is the first place."""
-    found = hook("rushlight", monkeypatch)["binaries"]
+    found = hook(monkeypatch)["binaries"]
     if not library.available():
         assert found == []
         return
@@ -48,6 +45,8 @@ def test_the_library_lies_where_it_is_looked_for(monkeypatch):
 
 
 def test_the_entry_point_names_the_function():
-    entry = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pyinstaller40"]["hook-dirs"]
+    entry = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pyinstaller40"][
+        "hook-dirs"
+    ]
     module, _, function = entry.partition(":")
     assert getattr(import_module(module), function) is pyinstaller.folders

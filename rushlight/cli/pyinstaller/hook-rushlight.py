@@ -4,6 +4,8 @@ from PyInstaller.utils.hooks import collect_data_files, collect_submodules
 
 from rushlight.backend.onednn import library
 
-hiddenimports = collect_submodules("rushlight")
-datas = collect_data_files("rushlight")
+_PACKAGES = "rushlight", "rushlight_vision"  # the second also as `import torchvision`
+
+hiddenimports = [name for package in _PACKAGES for name in collect_submodules(package)]
+datas = [entry for package in _PACKAGES for entry in collect_data_files(package)]
 binaries = [(library.load()._name, "lib")] if library.available() else []
