@@ -115,9 +115,9 @@ def test_gradients_by_differences():
 def test_a_leaf_has_a_sparse_grad():
     s = _matrix().coalesce().requires_grad_()
     assert s.is_leaf and s.requires_grad
-    (s @ torch.ones(3, 1)).sum().backward()
-    assert s.grad.is_sparse and s.grad.values().tolist() == [1.0, 1.0, 1.0]
-    (g,) = torch.autograd.grad((s @ torch.ones(3, 1)).sum(), s)
+    torch.sparse.mm(s, torch.ones(3, 1)).sum().backward()
+    assert s.grad.is_sparse and s.grad._values().tolist() == [1.0, 1.0, 1.0]
+    (g,) = torch.autograd.grad(torch.sparse.mm(s, torch.ones(3, 1)).sum(), s)
     assert g.is_sparse
 
 

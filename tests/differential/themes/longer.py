@@ -50,7 +50,7 @@ def resumed(p):
     if not _net(p):
         return
     p.do("net.double()")  # Adam and Rprop magnify the rounding of gradients that are nearly zero
-    p.do("x, y = torch.randn({2|5}, 3).double(), torch.randn(1).double()")
+    p.do("x, y = torch.randn({3|5}, 3).double(), torch.randn(1).double()")  # gradients of 2 rows cancel in batch norm
     if not p.do("opt = torch.optim." + p.choice(*_OPTIMIZERS).replace("{q}", "net.parameters()")):
         return
     scheduled = p.chance(0.6)
