@@ -275,7 +275,10 @@ def _hardswish(input, /):
 @_hardswish.vjp
 def _(g, input):
     x = in_single(input)
-    slope = where(~(x >= 3) if in_vectors(input) else x < 3, x / 3 + 0.5, 1.0)
+    above = (
+        where(x >= 3, 1.0, float("nan")) if in_vectors(input) else 1.0
+    )  # what is not below 3 may be nan, and is flat
+    slope = where(x < 3, x / 3 + 0.5, above)
     return cut(rounded_as(in_single(g) * slope, g), input, input <= -3)
 
 

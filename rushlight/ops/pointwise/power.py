@@ -75,6 +75,9 @@ def _power_of_floats(x, exponent):
     d = x.dtype
     if d.itemsize == 2 and type(exponent) is float:
         exponent = float(d.type(exponent))
+    if d == np.float16 and exponent in (0.5, -0.5):  # C's pow, which differs from the root at -0 and minus infinity
+        root = np.where(np.isneginf(x), np.float16(np.inf), np.sqrt(x) + np.float16(0))
+        return root if exponent > 0 else np.true_divide(np.float16(1), root)
     if d.kind == "V" and exponent in (3, -2):
         square = np.square(x)
         return square * x if exponent == 3 else np.true_divide(d.type(1), square)

@@ -100,7 +100,7 @@ def _(g, input, eps):
     slope = input * (1 - input)
     if eps is None or eps < 0:
         return where((input < 0) | (input > 1), float("nan"), g / slope)
-    return zero_where(g / slope, (input < eps) | (input > 1 - eps))
+    return zero_where(g / slope, ~((input >= eps) & (input <= 1 - eps)))  # also at nan
 
 
 # ---------------------------------------------------------------------------------------------- products with logarithms
