@@ -348,13 +348,19 @@ def _lerp_along(a, b, weight):
     return (_lerp_by_many.kernel if a.size > LARGE else _lerp_by)(a, b, weight)
 
 
-@_lerp_tensor.vjp
-def _(g, input, end, weight, needs):
-    return (
-        g * conjugate(1 - weight) if needs[0] else None,
-        g * conjugate(weight) if needs[1] else None,
-        g * conjugate(end - input) if needs[2] else None,
-    )
+@_lerp_tensor.vjp("input")
+def _(g, weight):
+    return g * conjugate(1 - weight)
+
+
+@_lerp_tensor.vjp("end")
+def _(g, weight):
+    return g * conjugate(weight)
+
+
+@_lerp_tensor.vjp("weight")
+def _(g, input, end):
+    return g * conjugate(end - input)
 
 
 def _number_of_another_type(weight, input):
@@ -459,13 +465,19 @@ def _by(value, a):
     return a * a.dtype.type(value) if not a.ndim else a * value
 
 
-@addcmul.vjp
-def _(g, tensor1, tensor2, value, needs):
-    return (
-        g,
-        g * conjugate(tensor2 * value) if needs[1] else None,
-        g * conjugate(tensor1 * value) if needs[2] else None,
-    )
+@addcmul.vjp("input")
+def _(g):
+    return g
+
+
+@addcmul.vjp("tensor1")
+def _(g, tensor2, value):
+    return g * conjugate(tensor2 * value)
+
+
+@addcmul.vjp("tensor2")
+def _(g, tensor1, value):
+    return g * conjugate(tensor1 * value)
 
 
 @by_others("addcmul")
@@ -517,13 +529,19 @@ def _quotient_added(x, y, z, value, out=None):
 _add_quotients = FusedLoop("addcdiv", 3, _quotient_added)
 
 
-@addcdiv.vjp
-def _(g, tensor1, tensor2, value, needs):
-    return (
-        g,
-        g * conjugate(constant(np.asarray(value)) / tensor2) if needs[1] else None,
-        -g * conjugate(value * tensor1 / (tensor2 * tensor2)) if needs[2] else None,
-    )
+@addcdiv.vjp("input")
+def _(g):
+    return g
+
+
+@addcdiv.vjp("tensor1")
+def _(g, tensor2, value):
+    return g * conjugate(constant(np.asarray(value)) / tensor2)
+
+
+@addcdiv.vjp("tensor2")
+def _(g, tensor1, tensor2, value):
+    return -g * conjugate(value * tensor1 / (tensor2 * tensor2))
 
 
 def _no_numbers(op):
