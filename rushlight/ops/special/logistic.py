@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...core.dispatch.op import OPS, SCALAR_ROW, binary, primitive, unary
+from ...core.dispatch.scalars import check_number
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import F32, F64, ONE32, ONE64, SOME, conjugate, pieced, widened, zero_where
 from ..pointwise.checks import not_implemented, refuse
@@ -86,6 +87,8 @@ def logit(input, /, eps=None):
     >>> logit(tensor([0.5, 1.0]))
     tensor([0., inf])
     """
+    if eps is not None:
+        check_number("logit", "eps", eps, "float")
     refuse("logit_cpu", input.dtype, "c")
     x = as_float(input)
     one = x.dtype.type(1)

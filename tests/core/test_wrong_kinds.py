@@ -1,0 +1,43 @@
+"""Arguments of a wrong kind that computed something else in silence; the errors are torch 2.13's."""
+
+import pytest
+
+import rushlight as torch
+import rushlight.nn.functional as F
+
+X = torch.tensor([[0.25, 0.5], [0.75, 0.9]])
+CALLS = {
+    "logit(): argument 'eps' (position 2) must be float, not Tensor": lambda: torch.logit(X, X),
+    "logit_(): argument 'eps' (position 1) must be float, not Tensor": lambda: X.clone().logit_(X),
+    "hardtanh_(): argument 'min_val' (position 2) must be Number, not tuple": lambda: F.hardtanh_(X.clone(), (1,)),
+    "hardshrink(): argument 'lambd' (position 2) must be Number, not Tensor": lambda: F.hardshrink(X, X),
+    "flip(): argument 'dims' (position 2) must be tuple of ints, not Tensor": lambda: torch.flip(X, torch.zeros(0)),
+    "rot90(): argument 'k' (position 2) must be int, not Tensor": lambda: torch.rot90(X, torch.tensor(2)),
+    "pinverse(): argument 'rcond' (position 2) must be float, not Tensor": lambda: torch.pinverse(X, X),
+    "poisson_nll_loss(): argument 'target' (position 2) must be Tensor, not int": lambda: F.poisson_nll_loss(X, 0),
+    "to_dense(): argument 'dtype' (position 1) must be torch.dtype, not Tensor": lambda: X.to_dense(X),
+    "linalg_vander() takes 1 positional argument but 2 were given": lambda: torch.linalg.vander(X, 2),
+    'frobenius_norm() missing 1 required positional arguments: "dim"': lambda: torch.frobenius_norm(X),
+}
+
+
+@pytest.mark.parametrize("message", CALLS)
+def test_kinds(message):
+    with pytest.raises(TypeError) as caught:
+        CALLS[message]()
+    assert str(caught.value).startswith(message)
+
+
+def test_values():
+    with pytest.raises(RuntimeError, match="pdist only supports non-negative p values"):
+        torch.pdist(X, -1)
+    with pytest.raises(RuntimeError, match="with two bool tensors is not supported"):
+        torch.gradient(X > 0.5)
+
+
+def test_trapezoids_of_one_row_at_many_places():
+    """`dim` counts from the front of y; places with more dimensions are cut along the same number."""
+    y, x = torch.tensor([0, 1]), torch.tensor([[2.0, 1, 0], [1, 3, 1], [0, 1, 4]])
+    assert torch.cumulative_trapezoid(y, x).tolist() == [[-0.5, 1.0, 0.5], [-1.0, 0.0, 2.0]]
+    assert torch.trapezoid(y, x).tolist() == [-1.0, 0.0, 2.0]
+    assert torch.trapezoid(torch.ones(2, 2, 3), x[:2]).tolist() == [[-2.0, 0.0]] * 2
