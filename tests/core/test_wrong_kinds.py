@@ -41,3 +41,37 @@ def test_trapezoids_of_one_row_at_many_places():
     assert torch.cumulative_trapezoid(y, x).tolist() == [[-0.5, 1.0, 0.5], [-1.0, 0.0, 2.0]]
     assert torch.trapezoid(y, x).tolist() == [-1.0, 0.0, 2.0]
     assert torch.trapezoid(torch.ones(2, 2, 3), x[:2]).tolist() == [[-2.0, 0.0]] * 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_number_before_a_short_float_without_dimensions(dtype, requires_grad):
+    t = torch.tensor(3.0, dtype=dtype, requires_grad=requires_grad)
+    for number in (True, 2, 2.5):
+        assert torch.mul(number, t).dtype is (number * t).dtype is torch.multiply(number, t[None]).dtype is dtype
+        assert torch.mul(number, t).item() == number * 3
+
+
+@pytest.mark.parametrize("name", ["floor_divide_", "fmod_", "atan2_", "gcd_", "bitwise_and_", "xlogy_", "clamp_min_"])
+def test_in_place_sizes_come_before_types(name):
+    x = torch.tensor(1j) if name not in ("gcd_", "bitwise_and_") else torch.tensor(1.0)
+    with pytest.raises(RuntimeError, match=r"output with shape \[\] doesn't match the broadcast shape \[3\]"):
+        getattr(x, name)(torch.ones(3))
+    with pytest.raises(NotImplementedError):
+        getattr(x, name)(torch.ones(()))
+
+
+def test_limits_of_other_kinds():
+    for call in (lambda: X.clamp_min(1j), lambda: X.clamp_max(1j), lambda: torch.tensor([1]).clamp(1j)):
+        with pytest.raises(NotImplementedError, match="clamp is not supported for complex types"):
+            call()
+    with pytest.raises(RuntimeError, match="value cannot be converted to type double without overflow"):
+        X.clamp(1j)
+    mask = torch.tensor([True])
+    with pytest.raises(NotImplementedError, match="\"clamp_cpu\" not implemented for 'Bool'"):
+        mask.clamp(mask, mask)
+    assert mask.clamp(max=mask).tolist() == [True]
+    with pytest.raises(RuntimeError, match="result type Char can't be cast to the desired output type Bool"):
+        mask.clone().clamp_min_(torch.tensor([1], dtype=torch.int8))
+    with pytest.raises(TypeError, match=r"ldexp\(\): argument 'input' \(position 1\) must be Tensor, not int"):
+        torch.ldexp(2, X)

@@ -502,7 +502,7 @@ FAILURES = [
     (L.cond, (EYE, 3), RuntimeError, "linalg.cond got an invalid norm type: 3"),
     (L.vecdot, (VECTOR, VECTOR.double()), RuntimeError, "linalg.vecdot: Expected x and y to have the same dtype"),
     (L.cross, (EYE, EYE), RuntimeError, "linalg.cross: inputs dimension -1 must have length 3. Got 2 and 2"),
-    (L.vander, (VECTOR, 0), RuntimeError, "N must be greater than 1."),
+    (lambda x, n: L.vander(x, N=n), (VECTOR, 0), RuntimeError, "N must be greater than 1."),
     (L.householder_product, (WIDE, torch.ones(2)), RuntimeError, "torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]"),
     (L.lu_factor, (BATCH,), RuntimeError, "torch.linalg.lu_factor: (Batch element 1): U[2,2] is zero and using it on lu_solve would result in a division by zero."),
     (torch.lu, (EYE, False), RuntimeError, "linalg.lu_factor: LU without pivoting is not implemented on the CPU"),
