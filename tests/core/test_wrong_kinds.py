@@ -75,3 +75,24 @@ def test_limits_of_other_kinds():
         mask.clone().clamp_min_(torch.tensor([1], dtype=torch.int8))
     with pytest.raises(TypeError, match=r"ldexp\(\): argument 'input' \(position 1\) must be Tensor, not int"):
         torch.ldexp(2, X)
+
+
+def test_options_of_reductions():
+    for message, call in {
+        "aminmax(): argument 'dim' must be int, not tuple": lambda: X.aminmax(dim=(0, 1)),
+        "diff(): argument 'n' (position 2) must be int, not float": lambda: torch.diff(X, 0.5),
+        "diff(): argument 'dim' (position 3) must be int, not bool": lambda: torch.diff(X, 1, True),
+        "softmax(): argument 'dtype' (position 3) must be torch.dtype, not int": lambda: torch.softmax(X, 0, 1),
+    }.items():
+        with pytest.raises(TypeError) as caught:
+            call()
+        assert str(caught.value).startswith(message)
+
+
+def test_parts_of_a_complex_mean_are_apart():
+    x = torch.tensor([3 + 0j, complex(float("nan"), 2)])
+    for call in (torch.var_mean, torch.std_mean):
+        spread, mean = call(x)
+        assert spread.isnan() and mean.real.isnan() and mean.imag.item() == 1
+    spread, mean = torch.var_mean(torch.tensor([[1 + 1j, 3 - 1j]], requires_grad=True), 1, keepdim=True)
+    assert mean.tolist() == [[2 + 0j]] and spread.tolist() == [[4.0]] and mean.requires_grad

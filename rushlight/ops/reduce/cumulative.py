@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from ...core.dispatch.errors import type_error
+from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
@@ -228,6 +228,9 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     >>> diff(tensor([1.0, 4.0, 9.0]))
     tensor([3., 5.])
     """
+    for argument, position, value in (("n", 2, n), ("dim", 3, dim)):
+        if isinstance(value, (float, bool)):
+            raise argument_type("diff", argument, position, value, "int")
     if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
