@@ -96,3 +96,17 @@ def test_parts_of_a_complex_mean_are_apart():
         assert spread.isnan() and mean.real.isnan() and mean.imag.item() == 1
     spread, mean = torch.var_mean(torch.tensor([[1 + 1j, 3 - 1j]], requires_grad=True), 1, keepdim=True)
     assert mean.tolist() == [[2 + 0j]] and spread.tolist() == [[4.0]] and mean.requires_grad
+
+
+def test_lists_of_tensors():
+    with pytest.raises(TypeError, match=r"^_foreach_abs_\(\) takes 1 positional argument but 2 were given"):
+        torch._foreach_abs_([X], 1)
+    with pytest.raises(TypeError, match="invalid combination of arguments"):
+        torch._foreach_lerp_([X], [X])
+    with pytest.raises(TypeError, match="lerp_"):
+        X.clone().lerp_(X, None)
+    with pytest.raises(NotImplementedError, match="\"powsum_cpu\" not implemented for 'Long'"):
+        torch._foreach_powsum([torch.tensor([1])])
+    for call in (torch._foreach_norm, torch._foreach_powsum):
+        with pytest.raises(RuntimeError):
+            call([X], 1j)

@@ -400,6 +400,8 @@ def lerp(input, end, weight, *, out=None):
 def lerp_(self, end, weight):
     """self += weight * (end - self), in place."""
     weight = _number_of_another_type(weight, self)
+    if not isinstance(weight, Tensor) and type(weight) is not float:
+        check_number("lerp_", "weight", weight)
     if isinstance(weight, Tensor):
         return write(_lerp_tensor.record, self, (end, weight), ())
     state = accept_inplace(self, end)
