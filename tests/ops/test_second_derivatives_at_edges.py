@@ -71,3 +71,11 @@ def test_compiled_gradients(name, dtype):
     expected, compiled = step(x), torch.compile(step)
     for _ in range(3):
         torch.testing.assert_close(compiled(x), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_single_numbers():
+    x = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+    (g,) = torch.autograd.grad(F.softplus(x), x, create_graph=True)
+    (h,) = torch.autograd.grad(g, x, create_graph=True)
+    (third,) = torch.autograd.grad(h, x)
+    assert (g.item(), h.item(), third.item()) == pytest.approx((0.6224593312, 0.2350037122, -0.0575567894))

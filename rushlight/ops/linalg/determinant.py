@@ -74,7 +74,8 @@ def _by_factors(d, A, eps):
     factors, pivots, _ = lu_factor_ex(A.mT if transposed else A)
     zero = factors.diagonal(0, -2, -1) == 0
     factors = factors + zero.to(A.dtype).mul(eps).diag_embed()
-    return lu_solve(factors, pivots, identity_times(d, A.shape[-1]), adjoint=not transposed)
+    x = lu_solve(factors, pivots, identity_times(d, A.shape[-1]), adjoint=not transposed)
+    return x.mT.contiguous().mT  # by columns, as from solve_ex
 
 
 def _adjugate(g, A):

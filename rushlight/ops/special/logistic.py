@@ -42,6 +42,8 @@ def _sigmoid_slope(g, y):
 @pieced
 def _sigmoid_slope_of(g, y):
     r = np.subtract(ONE32 if y.dtype is F32 else y.dtype.type(1), y)
+    if not y.ndim:
+        return g * (r * y)
     r *= y
     into = r if r.shape == g.shape and r.flags.c_contiguous and g.flags.c_contiguous else None
     return np.multiply(r, g, into)  # g may have dimensions of a batch, or another order in memory
