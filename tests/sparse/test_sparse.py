@@ -220,3 +220,10 @@ def test_ellipsis_and_nan_to_num():
     assert c[..., 2].to_dense().tolist() == c.to_dense()[..., 2].tolist()
     assert c[0, ...].to_dense().tolist() == [0.0, 0.0, 4.0]
     assert c.nan_to_num().to_dense().tolist() == [[0.0, 0.0, 4.0], [0.0, 0.0, 5.0]]
+
+
+def test_the_error_of_a_missing_operator_is_called_as_torchs():
+    s = torch.eye(2).to_sparse()
+    with pytest.raises(NotImplementedError, match="Could not run 'aten::equal'") as caught:
+        torch.equal(s, s)
+    assert caught.type.__name__ == "NotImplementedError" and caught.type.__module__ == "builtins"
