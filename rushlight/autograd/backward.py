@@ -177,7 +177,7 @@ def _present(
     if g is not None and _is_place(t):
         return g
     if g is not None:
-        return g if t.layout is strided else t._gradient(g)  # type: ignore[attr-defined]
+        return g if t.layout is strided else t._as_gradient(g)  # type: ignore[attr-defined]
     if not unused_ok:
         raise RuntimeError(
             f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if "

@@ -17,6 +17,7 @@ from ..core.tensor.node import Leaf, Node, Output, hooks_of
 from ..core.tensor.storage import storage_of, user_line
 from ..core.tensor.tensor import Tensor, alias, version_of, wrap
 from .engine import running
+from .saved_names import place_among_saved
 
 __all__ = [
     "GradientEdge",
@@ -105,7 +106,9 @@ def _pack_node(node: Any, hooks: tuple) -> None:
     slots += [i for i, n in enumerate(names) if is_result(n) and isinstance(node.saved[i], np.ndarray)]
     if slots:
         values = [None if n.endswith(KEPT) else v for n, v in zip(names, node.saved, strict=True)]
-        node.saved = tuple(Packed(v, hooks) if i in slots else v for i, v in enumerate(values))
+        slots.sort(key=lambda i: place_among_saved(type(node).op, names[i]))
+        packed = {i: Packed(values[i], hooks) for i in slots}
+        node.saved = tuple(packed.get(i, v) for i, v in enumerate(values))
         node.storage = None  # the result belongs to the hooks now: keep no memory, check no version (as torch)
         hooks_of(node).packed = True
 

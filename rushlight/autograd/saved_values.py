@@ -14,38 +14,18 @@ from ..core.dispatch.slow_path import relink
 from ..core.tensor.node import Freed, Node, hooks_of
 from ..core.tensor.tensor import Tensor, wrap
 from .graph import Packed
+from .saved_names import TRANSPOSED, torchs_name
 
 __all__ = ["SavedTensor"]
 
 _SAVED, _RAW = "_saved_", "_raw_saved_"
-_INPUT = {"embedding": "indices"}  # what torch calls an operator's input, where it is not self
-_INPUT |= dict.fromkeys(("convolution", "native_layer_norm", "native_batch_norm", "native_group_norm"), "input")
-_TRANSPOSED = {
-    "linear": ("mat1", "mat2"),
-    "linear.plain": ("self", "mat2"),
-}  # in torch, products with a transposed weight
-
-
-def _theirs(op: Any, name: str) -> str | None:
-    """torch's name of what we call `name`; None for an option, which torch keeps in other forms."""
-    if is_result(name) and name not in op.signature.arrays:
-        return "result" + name[3:]
-    if name in op.extras:
-        return f"result{1 + op.extras.index(name)}"
-    if name in ("x_shape", "input_shape"):
-        return "self_sym_sizes"
-    if name not in (*op.signature.arrays, "exponent"):
-        return None
-    if op.name in _TRANSPOSED and name in ("input", "weight"):
-        return _TRANSPOSED[op.name][name == "weight"]
-    return {"x": "self", "input": _INPUT.get(op.name, "self"), "y": "other"}.get(name, name)
 
 
 def _places(node: Node) -> dict[str, int]:
     """{torch's name: position in `saved`}."""
     if node.op is None:
         return {}
-    names = [(_theirs(node.op, name), i) for i, name in enumerate(type(node).saved_names)]
+    names = [(torchs_name(node.op, name), i) for i, name in enumerate(type(node).saved_names)]
     return {name: i for name, i in names if name is not None}
 
 
@@ -74,7 +54,7 @@ def _value(node: Any, place: int) -> Any:
         return wrap(np.asarray(value))
     if value is None:  # what no rule that is wanted reads was not kept
         return None
-    return value.t() if node.op.name in _TRANSPOSED and name == "weight" else value
+    return value.t() if node.op.name in TRANSPOSED and name == "weight" else value
 
 
 def _is_needed(node: Any, name: str) -> bool:

@@ -2551,7 +2551,7 @@ def nuclear_norm(input: Tensor, dim: _int | Sequence[_int] = (-2, -1), keepdim: 
     """The sum of the singular values of matrices: `linalg.matrix_norm(input, \"nuc\")`."""
     ...
 
-def frobenius_norm(input: Tensor, dim: _int | Sequence[_int] = (), keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
+def frobenius_norm(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
     """The root of the sum of squares over one or two dimensions."""
     ...
 

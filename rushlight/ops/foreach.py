@@ -12,9 +12,11 @@ from typing import Any
 
 from .. import ops
 from ..core.dispatch.errors import type_error
+from ..core.dispatch.scalars import check_flag
 from ..core.dispatch.slow_path import is_computed
 from ..core.tensor.tensor import Tensor
 from .linalg.linalg import vector_norm
+from .pointwise.checks import not_implemented
 
 _UNARY = (
     "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma",
@@ -65,9 +67,11 @@ def _define(name: str, out_of_place: Callable[..., Any], doc: str, inplace: Call
     def fresh(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
         return tuple(out_of_place(*args, **kwargs))
 
+    out_of_place.__qualname__ = f"_foreach_{name}"  # Python's errors of a wrong call show it
     _publish(f"_foreach_{name}", fresh, f"{doc} Returns a tuple.")
     if inplace is None:
         return
+    inplace.__qualname__ = f"_foreach_{name}_"
 
     def write(self: Any, *args: Any, **kwargs: Any) -> Any:
         for _ in inplace(self, *args, **kwargs):
@@ -141,6 +145,11 @@ def _lerp(suffix: str) -> Callable[..., Any]:
 
     def run(self: Any, tensors1: Any, weight: Any = None, *, weights: Any = None) -> Any:
         tensors = _tensors(self, full)
+        if weight is None and weights is None:
+            got = ", ".join(type(v).__name__ for v in (self, tensors1))
+            raise type_error(
+                f"{full}() received an invalid combination of arguments - got ({got}), but expected a weight"
+            )
         by = _each(weight if weights is None else weights, len(tensors), full)
         rows = zip(tensors, _same_length(tensors1, len(tensors), full, "tensors1"), by, strict=True)
         return (getattr(t, "lerp" + suffix)(end, w) for t, end, w in rows)
@@ -149,14 +158,23 @@ def _lerp(suffix: str) -> Callable[..., Any]:
 
 
 def _norm(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
+    if isinstance(ord, complex):
+        raise RuntimeError("foreach_tensor_norm_slow expects ord to be integer or float")
     return (vector_norm(t, ord, dtype=dtype) for t in _tensors(self, "_foreach_norm"))
 
 
 def _powsum(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
-    return ((t if dtype is None else t.to(dtype)).abs().pow(ord).sum() for t in _tensors(self, "_foreach_powsum"))  # type: ignore[attr-defined]
+    if isinstance(ord, complex):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    tensors = [t if dtype is None else t.to(dtype) for t in _tensors(self, "_foreach_powsum")]  # type: ignore[attr-defined]
+    for t in tensors:
+        if t.dtype.category < 2:
+            raise not_implemented("powsum_cpu", t._array.dtype)
+    return (t.abs().pow(ord).sum() for t in tensors)
 
 
 def _copy(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    check_flag("_foreach_copy_", "non_blocking", non_blocking, 3)
     tensors = _tensors(self, "_foreach_copy_")
     sources = _same_length(src, len(tensors), "_foreach_copy_", "src")
     return (t.copy_(s) for t, s in zip(tensors, sources, strict=True))  # type: ignore[attr-defined]

@@ -15,8 +15,9 @@ from ..core.tensor.layout import sparse_coo, sparse_csc, sparse_csr
 from ..core.tensor.pickling import after_load
 from ..core.tensor.placeholder import Placeholder
 from ..core.tensor.tensor import Tensor, alias, wrap
-from .coo import SparseTensor, WithoutArray, assemble, convert, rebuild, with_rest
+from .coo import SparseTensor, assemble, convert, rebuild, with_rest
 from .entries import gather, values_of
+from .leaves import Sparse
 from .printing import describe
 
 __all__ = [
@@ -24,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Compressed(WithoutArray):
+class Compressed(Sparse):
     """What matrices by rows and by columns have in common.
 
     axis: the dimension whose indices are compressed. indices_named: the names of the two index tensors. lines: what the axis and
@@ -56,6 +57,13 @@ class Compressed(WithoutArray):
 
     def _like(self, values: Tensor) -> Any:
         return assemble_compressed(type(self), self._starts, self._others, values, self._array.shape)
+
+    def _coalesced_(self, coalesced: bool) -> Any:
+        """The matrix itself: it has no such mark."""
+        return self
+
+    def _flat(self) -> np.ndarray:
+        return self.detach().to_sparse()._flat()
 
     def _values_like_mine(self, other: Tensor) -> Tensor:
         if isinstance(other, Compressed):

@@ -152,12 +152,39 @@ def unstored(input, places, /):
 
     A sparse tensor made of it has them together with its values: operators whose gradient reaches all elements use both.
     """
-    return np.zeros(input.shape, input.dtype)
+    return np.broadcast_to(np.zeros((), input.dtype), input.shape)
 
 
 @unstored.vjp("input")
 def _(g, places):
     return g.reshape(-1).index_fill(0, places, 0).reshape(g.shape)
+
+
+@primitive(name="unstored_scaled", public=False, node="MulBackward0")
+def unstored_scaled(rest, factor, /):
+    """The zeros of `unstored` for the matrix times a number (0-d)."""
+    return np.broadcast_to(np.zeros((), np.result_type(rest, factor)), rest.shape)
+
+
+@unstored_scaled.vjp("rest")
+def _(g, factor):
+    return g * conjugate(factor)
+
+
+@primitive(name="unstored_times", public=False, node="BmmBackward0")
+def unstored_times(rest, dense, /):
+    """The zeros that `rest`, as `unstored` gives it, adds to a batch of products. Shape: (b, n, k), (b, k, m) -> (b, n, m)"""
+    return np.zeros((*rest.shape[:-1], dense.shape[-1]), rest.dtype)
+
+
+@unstored_times.vjp("rest")
+def _(g, dense):
+    return g @ conjugate(dense).mT
+
+
+@unstored_times.vjp("dense")
+def _(g, rest):
+    return unstored_times(conjugate(rest).mT, g)
 
 
 @primitive(name="sparse_sum", public=False, node="SumBackward0")

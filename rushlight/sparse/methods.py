@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.dispatch.errors import argument_type
 from ..core.dispatch.op import composite
+from ..core.tensor.tensor import Tensor
 from . import create, products
 from .coo import SparseTensor, convert, empty_like, mask, replace
 
@@ -31,6 +33,8 @@ def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
 
 def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
     """The tensor itself, as `dtype` if that is given: it is dense already."""
+    if dtype is not None and isinstance(dtype, Tensor):
+        raise argument_type("to_dense", "dtype", 1, dtype, "torch.dtype")
     return self if dtype is None else self.to(dtype)
 
 

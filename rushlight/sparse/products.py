@@ -10,7 +10,7 @@ from ..core.dispatch.errors import argument_type
 from ..core.dispatch.op import OPS
 from ..core.tensor.tensor import Tensor, type_word, wrap
 from .coo import SparseTensor, assemble
-from .entries import gather, indices_of, merge, places_of, times_dense
+from .entries import gather, indices_of, merge, places_of, times_dense, unstored_times
 
 
 def mm(x: Any, y: Any) -> Any:
@@ -84,7 +84,9 @@ def bmm(x: Any, y: Any) -> Any:
     batch, rows, cols = x._places._array
     indices = wrap(np.stack([batch * n + rows, batch * k + cols]))
     large = assemble(indices, x._entries, (b * n, b * k), x._is_coalesced)
-    return mm(large, y.reshape(b * k, m)).reshape(b, n, m)
+    out = mm(large, y.reshape(b * k, m)).reshape(b, n, m)
+    rest = x._rest
+    return out if rest is None else out + unstored_times(rest, y)
 
 
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:

@@ -19,8 +19,8 @@ from ..core.tensor.size import wrap_dim
 from ..core.tensor.tensor import Tensor, wrap
 from . import products
 from .compressed import Compressed, CscTensor, CsrTensor, compressed
-from .coo import SparseTensor, assemble, mask, replace, with_rest
-from .entries import gather, indices_of, merge, places_of, sum_with
+from .coo import SparseTensor, assemble, empty_like, mask, replace, with_rest
+from .entries import gather, indices_of, merge, places_of, sum_with, unstored_scaled
 
 if TYPE_CHECKING:
     from ..core.dispatch.op import Op
@@ -121,8 +121,9 @@ def _plus_sparse(x: Any, y: Any) -> Any:
     kind = dtypes.promote_types(x.dtype, y.dtype)
     n = y.sparse_dim()
     rows = x.to(kind).reshape(prod(y._array.shape[:n]), *y._array.shape[n:])
-    out = rows.index_add(0, wrap(y._flat()), y._entries.to(kind))
-    return out.reshape(y._array.shape)
+    out = rows.index_add(0, wrap(y._flat()), y._entries.to(kind)).reshape(y._array.shape)
+    rest = y._rest
+    return out if rest is None else out + rest.to(kind)
 
 
 def sub(x: Any, y: Any) -> Any:
@@ -138,7 +139,7 @@ def mul(x: Any, y: Any) -> Any:
     if not isinstance(x, SparseTensor):
         x, y = y, x
     if not isinstance(y, Tensor) or (not isinstance(y, SparseTensor) and not y._array.ndim):
-        return with_rest(x._like(x._entries * y), None if x._rest is None else x._rest * y)
+        return with_rest(x._like(x._entries * y), _scaled_rest(x, y))
     if not isinstance(y, SparseTensor):
         return x._like(_times_entries(x, y))
     if x._array.shape != y._array.shape:
@@ -147,6 +148,13 @@ def mul(x: Any, y: Any) -> Any:
     at = np.flatnonzero(np.isin(x._flat(), y._flat()))
     part = _kept(x, at)
     return part._like(part._entries * mask(y, part)._entries)
+
+
+def _scaled_rest(x: Any, factor: Any) -> Any:
+    rest = x._rest
+    if rest is None:
+        return None
+    return unstored_scaled(rest, factor if isinstance(factor, Tensor) else wrap(np.asarray(factor, rest._array.dtype)))
 
 
 def _times_entries(x: Any, y: Any) -> Any:
@@ -171,7 +179,7 @@ def div(x: Any, y: Any) -> Any:
         raise RuntimeError(
             f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(y.shape)} for divisor)"
         )
-    return with_rest(x._like(x._entries / y), None if x._rest is None else x._rest / y)
+    return with_rest(x._like(x._entries / y), _scaled_rest(x, 1 / y))
 
 
 # ---------------------------------------------------------------------------------------------- elements
@@ -194,7 +202,7 @@ _KEEPS_ZERO = (
 
 
 def negative(x: Any) -> Any:
-    return with_rest(x._like(-x._entries), None if x._rest is None else -x._rest)
+    return with_rest(x._like(-x._entries), _scaled_rest(x, -1))
 
 
 def power(x: Any, exponent: Any) -> Any:
@@ -206,6 +214,13 @@ def power(x: Any, exponent: Any) -> Any:
 
 def clone(x: Any, order: Any = None) -> Any:
     return with_rest(assemble(x._places.clone(), x._entries.clone(), x._array.shape, x._is_coalesced), x._rest)
+
+
+def filled_like(x: Any, name: str, dtype: Any, requires_grad: bool) -> Any:
+    if name not in ("zeros_like", "empty_like"):
+        raise no_kernel(name)
+    t = empty_like(x, dtype)
+    return t.requires_grad_() if requires_grad else t
 
 
 def to_copy(x: Any, dtype: Any) -> Any:
@@ -228,7 +243,8 @@ def any_nonzero(x: Any, dim: Any, keepdim: bool) -> Any:
 
 
 def sum_all(x: Any) -> Any:
-    return x._entries.sum() if x._rest is None else sum_with(x._entries, x._rest)
+    rest = x._rest
+    return x._entries.sum() if rest is None else sum_with(x._entries, rest)
 
 
 def sum_over(x: Any, dim: Any, keepdim: bool = False, dtype: Any = None) -> Any:

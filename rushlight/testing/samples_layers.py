@@ -227,7 +227,7 @@ _table(
         "ormqr": [S(F(3, 2), F(2), F(3, 2))],
         "matrix_exp": [S(_REGULAR)],
         "nuclear_norm": [S(X)],
-        "frobenius_norm": [S(X)],
+        "frobenius_norm": [S(X, 1)],
         "triangular_solve": [S(F(3, 2), _REGULAR)],
         "cholesky_solve": [S(F(3, 2), _REGULAR)],
         "cholesky_inverse": [S(_REGULAR)],

@@ -170,7 +170,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[_int] | None = None, *, out
     """X with tensordot(A, X, X.ndim) = B."""
     ...
 
-def vander(x: Tensor, N: _int | None = None) -> Tensor:
+def vander(x: Tensor, *, N: _int | None = None) -> Tensor:
     """The powers 0 to N - 1 of each element."""
     ...
 

@@ -115,9 +115,9 @@ def test_gradients_by_differences():
 def test_a_leaf_has_a_sparse_grad():
     s = _matrix().coalesce().requires_grad_()
     assert s.is_leaf and s.requires_grad
-    (s @ torch.ones(3, 1)).sum().backward()
-    assert s.grad.is_sparse and s.grad.values().tolist() == [1.0, 1.0, 1.0]
-    (g,) = torch.autograd.grad((s @ torch.ones(3, 1)).sum(), s)
+    torch.sparse.mm(s, torch.ones(3, 1)).sum().backward()
+    assert s.grad.is_sparse and s.grad._values().tolist() == [1.0, 1.0, 1.0]
+    (g,) = torch.autograd.grad(torch.sparse.mm(s, torch.ones(3, 1)).sum(), s)
     assert g.is_sparse
 
 
@@ -220,3 +220,10 @@ def test_ellipsis_and_nan_to_num():
     assert c[..., 2].to_dense().tolist() == c.to_dense()[..., 2].tolist()
     assert c[0, ...].to_dense().tolist() == [0.0, 0.0, 4.0]
     assert c.nan_to_num().to_dense().tolist() == [[0.0, 0.0, 4.0], [0.0, 0.0, 5.0]]
+
+
+def test_the_error_of_a_missing_operator_is_called_as_torchs():
+    s = torch.eye(2).to_sparse()
+    with pytest.raises(NotImplementedError, match="Could not run 'aten::equal'") as caught:
+        torch.equal(s, s)
+    assert caught.type.__name__ == "NotImplementedError" and caught.type.__module__ == "builtins"

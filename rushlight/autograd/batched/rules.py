@@ -404,7 +404,7 @@ RULES: dict[str, Rule] = {
         pointwise,
         "where clamp clamp.tensor nan_to_num heaviside lerp.scalar lerp.tensor addcmul addcdiv pow.scalar pow.base "
         "threshold hardtanh elu celu hardsigmoid hardswish hardshrink softshrink gelu gelu_backward silu leaky_relu "
-        "leaky_relu_backward cut isclose round round.decimals logit polygamma mish softplus log_sigmoid frexp conj "
+        "leaky_relu_backward cut isclose round round.decimals logit polygamma mish softplus softplus_backward log_sigmoid log_sigmoid_backward frexp conj "
         "prelu_kernel real imag _to_copy clamp_min clamp_max masked_fill.number zero_where zeros_of zero rrelu_with_noise",
     ),
     **_table(like_first, "copy fill"),

@@ -128,6 +128,25 @@ def silu_backward(b, x, y):
     return x * s * (1 + y * (1 - s))
 
 
+@rule("softplus_backward")
+@through_float32()
+def softplus_backward(b, grad, input, beta, threshold):
+    _floats(grad, input)
+    t = input * input.dtype.type(beta)
+    return where(t > t.dtype.type(threshold), grad, grad * function("sigmoid", t))
+
+
+@rule("log_sigmoid_backward")
+def log_sigmoid_backward(b, grad, input):
+    if input.dtype.itemsize > 2:
+        _floats(grad, input)
+        return grad * function("sigmoid", -input)
+    x = input.astype(np.float32)
+    z = np.exp(-np.abs(x)).astype(input.dtype).astype(np.float32)  # rounded, as what torch keeps
+    share = z / (1 + z)
+    return (grad.astype(np.float32) * where(x < 0, 1 - share, share)).astype(grad.dtype)
+
+
 @rule("binary_cross_entropy", checks=True)
 def binary_cross_entropy(b, input, target, weight=None, reduction="mean"):
     _floats(input, target)

@@ -322,6 +322,8 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
         return write(record, self, others, numbers)
     except PARSED_FIRST as error:
         raise_call_error(error)
+        if isinstance(error, NotImplementedError) and (record.kind == "binary" or record.name in _SIZED_FIRST):
+            _check_sizes(self._array.shape, others)
         raise
     finally:
         state.target = None
@@ -501,6 +503,16 @@ def _compute_in_order(record: Op, arrays: list, metadata: tuple, target: np.ndar
 _SIZED_BY_RESULT = ("addmm", "addmv", "baddbmm")  # torch's kernels that check the memory and not the broadcast
 
 
+_SIZED_FIRST = ("clamp.tensor",)  # as binary operators: sizes are looked at before types
+
+
+def _check_sizes(shape: tuple[int, ...], others: tuple) -> None:
+    """Raise RuntimeError where the result of an element by element operator is larger than the tensor it goes to."""
+    whole = np.broadcast_shapes(shape, *(t._array.shape for t in others if isinstance(t, Tensor)))
+    if whole != shape:
+        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(whole)}")
+
+
 def _check_stored(target: np.ndarray, r: np.ndarray, name: str) -> None:
     """Raise RuntimeError where a result has another shape or a type that cannot be cast to that of `target`."""
     if r.shape != target.shape and name in _SIZED_BY_RESULT:
@@ -510,7 +522,8 @@ def _check_stored(target: np.ndarray, r: np.ndarray, name: str) -> None:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(r.shape)}")
     if r.dtype is not target.dtype:
         result, to = dtypes.from_numpy(r.dtype), dtypes.from_numpy(target.dtype)
-        if not dtypes.can_cast(result, to) and result is not dtypes.int8:  # NumPy's power of booleans
+        of_bools = result is dtypes.int8 and name.startswith("pow")  # NumPy's power of booleans
+        if not dtypes.can_cast(result, to) and not of_bools:
             raise RuntimeError(
                 f"result type {type_word(result)} can't be cast to the desired output type {type_word(to)}"
             )

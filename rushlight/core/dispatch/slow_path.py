@@ -302,7 +302,11 @@ def prepare(record: Op, tensors: tuple) -> list:
     if d in dtypes.FLOAT8 and record.promote != "bool":
         raise NotImplementedError(f"\"{kernel_word(record.name)}\" not implemented for '{type_word(d)}'")
     if record.unrounded and d is not None and d.itemsize == 2:
-        return [_as_type(t, operand_type(record, i, _dims(t), d)) for i, t in enumerate(tensors)]
+        after_number = not isinstance(tensors[0], Tensor)  # the tensor has the result's type then
+        return [
+            _as_type(t, d if i and after_number else operand_type(record, i, _dims(t), d))
+            for i, t in enumerate(tensors)
+        ]
     return [t if t is None else _as_type(t, d) for t in tensors]
 
 

@@ -26,6 +26,11 @@ class NoArray(NotImplementedError):
     """Elements were asked of a tensor that has no array of them."""
 
 
+# programs are shown the class that torch raises
+NoArray.__name__ = NoArray.__qualname__ = "NotImplementedError"
+NoArray.__module__ = "builtins"
+
+
 def no_kernel(name: str) -> NoArray:
     """The error of operator `name`, which sparse tensors do not have, with torch's message."""
     return NoArray(

@@ -178,8 +178,8 @@ def _masked_select(input, mask, /):
 
 
 @_masked_select.vjp("input")
-def _(g, input_shape, mask):
-    zeros = g.new_zeros(broadcast_shapes(input_shape, mask._array.shape))
+def _(g, input, mask):  # torch keeps the input, whose size this needs: freed or changed, it raises
+    zeros = g.new_zeros(broadcast_shapes(input._array.shape, mask._array.shape))
     return _masked_scatter(zeros, mask, g)
 
 

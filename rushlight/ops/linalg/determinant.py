@@ -9,9 +9,10 @@ import numpy as np
 from ...core.dispatch.mode import is_grad_enabled, may_branch_on_data
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
+from ...core.tensor.tensor import constant, wrap
 from ..pointwise.choice import where
 from .factor import svd
-from .lu import lu_arrays
+from .lu import lu_arrays, lu_factor_ex, lu_solve
 from .matrices import check_floating, check_kernel, check_square, identity_times, real_type
 from .solvers import solve, solve_ex
 
@@ -47,15 +48,34 @@ def det(A, /):
 
 @det.vjp
 def _(g, A, out):
-    """g conj(det) A^-H, in terms of singular values where A is (nearly) singular."""
+    """g conj(det) A^-H; where further gradients are wanted, in terms of singular values for a (nearly) singular A."""
+    if A.shape[-1] == 1:
+        return g.unsqueeze(-1).unsqueeze(-1)
     if not may_branch_on_data(A):
         return _adjugate(g, A)
-    eps = np.finfo(real_type(A._array.dtype)).eps
-    size = np.abs(out._array)
-    regular = size > 100 * eps if is_grad_enabled() else size != 0
-    if regular.all():
-        return solve_ex(A.mH, identity_times(g * out.conj_physical(), A.shape[-1]))[0]
-    return _adjugate(g, A)
+    eps = float(np.finfo(real_type(A._array.dtype)).eps)
+    if not is_grad_enabled():
+        return _by_factors(g * out.conj_physical(), A, eps)
+    singular = np.abs(out._array) <= 100 * eps
+    if singular.all():
+        return _adjugate(g, A)
+    n = A.shape[-1]
+    if not singular.any():
+        return solve_ex(A.mH, identity_times(g * out.conj_physical(), n))[0]
+    apart = wrap(singular).unsqueeze(-1).unsqueeze(-1)  # each way gets the matrices of its own, and harmless ones
+    plain = constant(np.diag(np.arange(1, n + 1)).astype(A._array.dtype))
+    regular = solve_ex(where(apart, plain, A).mH, identity_times(g * out.conj_physical(), n))[0]
+    return where(apart, _adjugate(g, where(apart, A, plain)), regular)
+
+
+def _by_factors(d, A, eps):
+    """X with A^H X = d I by the factors that the determinant was computed of: its rounding cancels, and d = 0 gives zeros."""
+    transposed = not A.is_complex() and A._array.flags.c_contiguous
+    factors, pivots, _ = lu_factor_ex(A.mT if transposed else A)
+    zero = factors.diagonal(0, -2, -1) == 0
+    factors = factors + zero.to(A.dtype).mul(eps).diag_embed()
+    x = lu_solve(factors, pivots, identity_times(d, A.shape[-1]), adjoint=not transposed)
+    return x.mT.contiguous().mT  # by columns, as from solve_ex
 
 
 def _adjugate(g, A):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.tensor.tensor import Tensor
@@ -106,6 +107,8 @@ def pinverse(input, rcond=1e-15):
     >>> pinverse(tensor([[2.0], [0.0]]))
     tensor([[0.5000, 0.0000]])
     """
+    if isinstance(rcond, Tensor):
+        raise argument_type("pinverse", "rcond", 2, rcond, "float")
     return pinv(input, rcond)
 
 

@@ -200,7 +200,7 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
 
 
 @composite(name="linalg_vander", function=False)
-def vander(x, N=None):
+def vander(x, *, N=None):
     """The powers 0 to N - 1 of each element.
 
     Args:

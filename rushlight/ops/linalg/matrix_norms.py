@@ -197,18 +197,18 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False):
 
 
 @composite(out=True)
-def frobenius_norm(input, dim=(), keepdim=False):
+def frobenius_norm(input, dim, keepdim=False):
     """The root of the sum of squares over one or two dimensions.
 
     Args:
-        dim: an int or a tuple; all dimensions by default.
+        dim: an int or a tuple; () for all dimensions.
         keepdim: whether reduced dimensions stay, with size 1.
         out: the tensor to write the result to.
     Shape: (*) -> (*) without `dim`
     Raises:
         IndexError: `dim` is out of range, as in `frobenius_norm(ones(2), 1)`.
 
-    >>> frobenius_norm(tensor([3.0, 4.0]))
+    >>> frobenius_norm(tensor([3.0, 4.0]), 0)
     tensor(5.)
     """
     dims = _dims(dim) or ()

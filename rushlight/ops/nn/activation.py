@@ -17,7 +17,7 @@ from ...core.dispatch.errors import type_error
 from ...core.dispatch.inplace import write
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import composite, primitive
-from ...core.dispatch.scalars import python_number
+from ...core.dispatch.scalars import check_number, python_number
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import constant, type_word
@@ -275,7 +275,10 @@ def _hardswish(input, /):
 @_hardswish.vjp
 def _(g, input):
     x = in_single(input)
-    slope = where(~(x >= 3) if in_vectors(input) else x < 3, x / 3 + 0.5, 1.0)
+    above = (
+        where(x >= 3, 1.0, float("nan")) if in_vectors(input) else 1.0
+    )  # what is not below 3 may be nan, and is flat
+    slope = where(x < 3, x / 3 + 0.5, above)
     return cut(rounded_as(in_single(g) * slope, g), input, input <= -3)
 
 
@@ -313,6 +316,7 @@ def hardshrink(input, /, lambd=0.5):
     >>> hardshrink(tensor([-1.0, 0.2, 0.7]))
     tensor([-1.0000,  0.0000,  0.7000])
     """
+    check_number("hardshrink", "lambd", lambd)
     floats_only(input, "hardshrink_cpu")
     bound = input.dtype.type(lambd)
     return np.where((input >= -bound) & (input <= bound), input.dtype.type(0), input)

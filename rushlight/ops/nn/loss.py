@@ -216,6 +216,8 @@ def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduct
         reduction: 0 or "none", 1 or "mean", 2 or "sum".
     Shape: (*), (*) -> (*), or () with another reduction
     """
+    if not isinstance(target, Tensor):
+        raise argument_type("poisson_nll_loss", "target", 2, target)
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * np.pi * target).log()
@@ -557,6 +559,8 @@ def pdist(input, p=2.0):
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
     if not input.dtype.is_floating_point:
         raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
     if input.dtype.itemsize == 2:
         raise not_implemented("pdist", input._array.dtype)
     i, j = on_device_of(input._array, np.triu_indices, input._array.shape[0], 1)

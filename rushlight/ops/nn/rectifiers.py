@@ -12,7 +12,7 @@ import numpy as np
 from ...core.dispatch.inplace import write
 from ...core.dispatch.mode import take_target, thread
 from ...core.dispatch.op import binary, composite, primitive, unary
-from ...core.dispatch.scalars import exact
+from ...core.dispatch.scalars import check_number, exact
 from ...core.random import uniform
 from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import type_word, wrap
@@ -148,6 +148,8 @@ threshold_ = composite(name="threshold_", functional=True)(inplace_of(_threshold
 
 @primitive(public=False, name="hardtanh", jit_min_elements=SOME)
 def _hardtanh(input, /, min_val, max_val):
+    check_number("hardtanh", "min_val", min_val)
+    check_number("hardtanh", "max_val", max_val)
     if input.dtype.kind in "biu":
         if input.dtype.kind == "b":
             raise RuntimeError("Bool inputs not supported for hardtanh")

@@ -22,9 +22,8 @@ from ..pointwise.building_blocks import (
     rounded_as,
     widened,
 )
-from ..pointwise.choice import where
 from ..special.error_functions import erf_of
-from ..special.logistic import sigmoid_of
+from ..special.logistic import sigmoid_backward, sigmoid_of
 from .activation import floats_only, inplace_of
 
 _ROOT_HALF, _PDF = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
@@ -89,10 +88,12 @@ def _(g, input, approximate):
 
 @_gelu_backward.vjp("input")
 def _(g, grad, input, approximate):
-    return g * grad * _gelu_curvature(input, approximate)
+    return rounded_as(in_single(g) * grad * _gelu_curvature(input, approximate), g)
 
 
 def _gelu_curvature(x, approximate):
+    """The second derivative; of 16-bit floats in float32, since its products overflow in float16 from 30 on."""
+    x = in_single(x)
     if approximate == "none":
         return (2 - x * x) * ((-0.5 * x * x).exp() * _PDF)
     t = (_TANH_A * (x + _TANH_B * x * x * x)).tanh()
@@ -243,8 +244,32 @@ def _softplus(input, /, beta, threshold):
 
 @_softplus.vjp
 def _(g, input, beta, threshold):
-    t = in_single(input) * beta
-    return rounded_as(in_single(g) * where(t > threshold, 1.0, t.sigmoid()), g)
+    return _softplus_backward(g, input, beta, threshold)
+
+
+@widened
+@pieced
+def _softplus_slope(g, x, beta, limit):
+    t = x if beta == 1 else x * beta
+    return np.where(t > limit, g, g * sigmoid_of(t))
+
+
+@primitive(public=False, name="softplus_backward", jit_min_elements=SOME)
+def _softplus_backward(grad, input, /, beta, threshold):
+    return in_order_of(_softplus_slope(grad, input, python_number(beta), python_number(threshold)), grad, input)
+
+
+@_softplus_backward.vjp("grad")
+def _(g, input, beta, threshold):
+    return _softplus_backward(g, input, beta, threshold)
+
+
+@_softplus_backward.vjp("input")
+def _(g, grad, input, beta, threshold):
+    t = input * beta
+    return (
+        sigmoid_backward(g * grad, t.sigmoid()) * (t < threshold) * beta
+    )  # flat from the threshold on, itself included
 
 
 @composite(functional=True)
@@ -285,11 +310,38 @@ def _log_sigmoid_of(x):
 
 @_log_sigmoid.vjp
 def _(g, input):  # torch keeps exp(-|input|) and reads the input's sign only, as `keeps` does
-    if input.dtype.itemsize > 2:
-        return g * (-input.contiguous()).sigmoid()  # an expanded g leaves the order to torch's buffer, which is dense
-    z = in_single((-input.abs()).exp())  # rounded to the input's type, as what torch keeps
+    return _log_sigmoid_backward(g, input)
+
+
+@primitive(public=False, name="log_sigmoid_backward", jit_min_elements=SOME)
+def _log_sigmoid_backward(grad, input, /):
+    slope = _log_sigmoid_slope(
+        np.ascontiguousarray(input)
+    )  # as torch's buffer, which an expanded grad leaves the order to
+    return in_order_of(_weighted(grad, slope), grad, slope)
+
+
+def _log_sigmoid_slope(x):
+    if x.dtype.itemsize > 2:
+        return sigmoid_of(-x)
+    z = np.exp(-np.abs(x)).astype(F32)  # rounded to the input's type, as what torch keeps
     share = z / (1 + z)
-    return rounded_as(where(input < 0, 1 - share, share) * in_single(g), g)
+    return np.where(x < 0, 1 - share, share)
+
+
+def _weighted(grad, slope):
+    return (grad * slope).astype(grad.dtype, copy=False)
+
+
+@_log_sigmoid_backward.vjp("grad")
+def _(g, input):
+    return _log_sigmoid_backward(g, input)
+
+
+@_log_sigmoid_backward.vjp("input")
+def _(g, grad, input):
+    z = input.sigmoid()
+    return g * grad * (z - 1) * z
 
 
 @composite(functional=True)

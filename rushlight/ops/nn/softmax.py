@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dispatch.errors import type_error
+from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.slow_path import write_out
+from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
 from ...core.tensor.layout import contiguous_format
 from ...core.tensor.size import missing
@@ -177,6 +178,12 @@ def implicit_dim(name, ndim, stacklevel):
     return 0 if ndim in (0, 1, 3) else 1
 
 
+def check_dtype(name, dtype):
+    """Raise torch's TypeError where the third argument is no type of elements."""
+    if dtype is not None and not isinstance(dtype, dtypes.dtype):
+        raise argument_type(name, "dtype", 3, dtype, "torch.dtype")
+
+
 @composite()
 def softmax(input, dim=None, dtype=None, *, out=None, axis=None):
     """exp(input) / sum(exp(input)) along `dim`, without overflow.
@@ -198,6 +205,7 @@ def softmax(input, dim=None, dtype=None, *, out=None, axis=None):
         dim = axis
     if dim is None:
         raise type_error(missing("softmax", "dim"))
+    check_dtype("softmax", dtype)
     result = _softmax(input, dim, dtype)
     return result if out is None else write_out("softmax", (input,), result, out)
 
@@ -222,6 +230,7 @@ def log_softmax(input, dim=None, dtype=None, *, out=None, axis=None):
         dim = axis
     if dim is None:
         raise type_error(missing("log_softmax", "dim"))
+    check_dtype("log_softmax", dtype)
     result = _log_softmax(input, dim, dtype)
     return result if out is None else write_out("log_softmax", (input,), result, out)
 

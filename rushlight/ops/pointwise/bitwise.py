@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...core.dispatch.errors import type_error
+from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import OPS, binary, composite, primitive, unary
 from ...core.dispatch.return_types import named
@@ -258,6 +258,8 @@ def _(g, out):
 
 
 def _ldexp(input, other):
+    if not isinstance(input, Tensor):
+        raise argument_type("ldexp", "input", 1, input)
     if not isinstance(other, Tensor):
         raise type_error(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if other.dtype is dtypes.bool_ and input.dtype.category == 2:

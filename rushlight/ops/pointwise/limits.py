@@ -55,7 +55,7 @@ def _clamp_scalar(input, /, min, max):
     d, min, max = input.dtype, python_number(min), python_number(max)
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if d is not F32 and d is not F64:
+    if (d is not F32 and d is not F64) or complex in (type(min), type(max)):
         input, common = _cast_for(input, min, max)
         refuse(f"clamp{'_max' if min is None else '_min' if max is None else ''}_scalar_cpu", common.numpy, "b")
         min = None if min is None else np.asarray(exact(min, common.numpy), common.numpy)
@@ -86,6 +86,8 @@ def _clamp_tensor(input, min=None, max=None, /):
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if input.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
+    if min is not None and max is not None:
+        refuse("clamp_cpu", input.dtype, "b")
     return in_order_of(_limited(input, min, max), input, min, max)
 
 
@@ -124,6 +126,8 @@ def _clamp_call(input, min, max):
     """The operator that does this clamp, and its arguments."""
     min, max = _both_limits("clamp", min, max)
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
+        if complex in (type(min), type(max)) and isinstance(input, Tensor) and input.is_floating_point():
+            raise RuntimeError("value cannot be converted to type double without overflow")
         return _clamp_scalar, (input, min, max)
     if not isinstance(input, Tensor):
         raise argument_type("clamp", "input", 1, input)

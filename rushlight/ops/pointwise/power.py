@@ -75,6 +75,9 @@ def _power_of_floats(x, exponent):
     d = x.dtype
     if d.itemsize == 2 and type(exponent) is float:
         exponent = float(d.type(exponent))
+    if d == np.float16 and exponent in (0.5, -0.5):  # C's pow, which differs from the root at -0 and minus infinity
+        root = np.where(np.isneginf(x), np.float16(np.inf), np.sqrt(x) + np.float16(0))
+        return root if exponent > 0 else np.true_divide(np.float16(1), root)
     if d.kind == "V" and exponent in (3, -2):
         square = np.square(x)
         return square * x if exponent == 3 else np.true_divide(d.type(1), square)
@@ -345,13 +348,19 @@ def _lerp_along(a, b, weight):
     return (_lerp_by_many.kernel if a.size > LARGE else _lerp_by)(a, b, weight)
 
 
-@_lerp_tensor.vjp
-def _(g, input, end, weight, needs):
-    return (
-        g * conjugate(1 - weight) if needs[0] else None,
-        g * conjugate(weight) if needs[1] else None,
-        g * conjugate(end - input) if needs[2] else None,
-    )
+@_lerp_tensor.vjp("input")
+def _(g, weight):
+    return g * conjugate(1 - weight)
+
+
+@_lerp_tensor.vjp("end")
+def _(g, weight):
+    return g * conjugate(weight)
+
+
+@_lerp_tensor.vjp("weight")
+def _(g, input, end):
+    return g * conjugate(end - input)
 
 
 def _number_of_another_type(weight, input):
@@ -391,6 +400,8 @@ def lerp(input, end, weight, *, out=None):
 def lerp_(self, end, weight):
     """self += weight * (end - self), in place."""
     weight = _number_of_another_type(weight, self)
+    if not isinstance(weight, Tensor) and type(weight) is not float:
+        check_number("lerp_", "weight", weight)
     if isinstance(weight, Tensor):
         return write(_lerp_tensor.record, self, (end, weight), ())
     state = accept_inplace(self, end)
@@ -456,13 +467,19 @@ def _by(value, a):
     return a * a.dtype.type(value) if not a.ndim else a * value
 
 
-@addcmul.vjp
-def _(g, tensor1, tensor2, value, needs):
-    return (
-        g,
-        g * conjugate(tensor2 * value) if needs[1] else None,
-        g * conjugate(tensor1 * value) if needs[2] else None,
-    )
+@addcmul.vjp("input")
+def _(g):
+    return g
+
+
+@addcmul.vjp("tensor1")
+def _(g, tensor2, value):
+    return g * conjugate(tensor2 * value)
+
+
+@addcmul.vjp("tensor2")
+def _(g, tensor1, value):
+    return g * conjugate(tensor1 * value)
 
 
 @by_others("addcmul")
@@ -514,13 +531,19 @@ def _quotient_added(x, y, z, value, out=None):
 _add_quotients = FusedLoop("addcdiv", 3, _quotient_added)
 
 
-@addcdiv.vjp
-def _(g, tensor1, tensor2, value, needs):
-    return (
-        g,
-        g * conjugate(constant(np.asarray(value)) / tensor2) if needs[1] else None,
-        -g * conjugate(value * tensor1 / (tensor2 * tensor2)) if needs[2] else None,
-    )
+@addcdiv.vjp("input")
+def _(g):
+    return g
+
+
+@addcdiv.vjp("tensor1")
+def _(g, tensor2, value):
+    return g * conjugate(constant(np.asarray(value)) / tensor2)
+
+
+@addcdiv.vjp("tensor2")
+def _(g, tensor1, tensor2, value):
+    return -g * conjugate(value * tensor1 / (tensor2 * tensor2))
 
 
 def _no_numbers(op):

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from ...core.dispatch.errors import type_error
+from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
@@ -228,6 +228,9 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     >>> diff(tensor([1.0, 4.0, 9.0]))
     tensor([3., 5.])
     """
+    for argument, position, value in (("n", 2, n), ("dim", 3, dim)):
+        if isinstance(value, (float, bool)):
+            raise argument_type("diff", argument, position, value, "int")
     if input.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
@@ -260,7 +263,9 @@ def _pairs(y, x, dim):
     n = y.shape[dim]
     pairs = y.narrow(dim, 0, n - 1) + y.narrow(dim, 1, n - 1) if n else y
     if x.ndim == 1 and y.ndim > 1:
-        x = x.reshape([-1 if d == dim % y.ndim else 1 for d in range(y.ndim)])
+        x = x.reshape([-1 if d == dim else 1 for d in range(y.ndim)])
+    elif x.ndim < y.ndim:
+        x = x.reshape([1] * (y.ndim - x.ndim) + list(x.shape))
     m = x.shape[dim]
     return pairs * (x.narrow(dim, 1, m - 1) - x.narrow(dim, 0, m - 1))
 
@@ -293,6 +298,7 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     >>> trapezoid(tensor([1.0, 2.0, 3.0]))
     tensor(4.)
     """
+    dim = wrap_dim(dim, y.ndim)  # of y: where x has more dimensions, it is another one of x
     if y.shape[dim] == 0:
         return y.detach().sum(dim, dtype=y.dtype)  # without history and in the type of y, as torch's
     _check_trapezoid("trapezoid", y, x, dx, dim)
@@ -317,5 +323,6 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     >>> cumulative_trapezoid(tensor([1.0, 2.0, 3.0]))
     tensor([1.5000, 4.0000])
     """
+    dim = wrap_dim(dim, y.ndim)
     _check_trapezoid("cumulative_trapezoid", y, x, dx, dim)
     return _halves(y, x, 1.0 if dx is None else dx, dim).cumsum(dim)

@@ -137,6 +137,11 @@ def _(g, input, out, dim, correction, keepdim):
 @primitive(public=False, name="var_mean", outputs=2)
 def _var_mean(input, /, dim, correction, keepdim):
     axes = axes_of(dim, input.ndim)
+    if input.dtype.kind == "c":  # a quotient of complex numbers would carry nan from one part to the other
+        parts = [average(a, axes, keepdim, None, input.shape) for a in (input.real, input.imag)]
+        mean = np.empty(np.shape(parts[0]), input.dtype, like=input)
+        mean.real, mean.imag = parts
+        return _variance(input, axes, correction, keepdim), mean
     mean = average(input, axes, keepdim, None, input.shape)
     if input.dtype.kind in "fV" and np.isinf(mean).any():
         mean = _infinite_mean(mean, input, axes)

@@ -178,8 +178,8 @@ def flip(input, dims):
     >>> flip(tensor([1, 2, 3]), (0,))
     tensor([3, 2, 1])
     """
-    if isinstance(dims, int):
-        raise type_error("flip(): argument 'dims' (position 2) must be tuple of ints, not int")
+    if isinstance(dims, (int, Tensor)):
+        raise argument_type("flip", "dims", 2, dims, "tuple of ints")
     return _flip(input, tuple(dims))
 
 
@@ -293,6 +293,8 @@ def rot90(input, k=1, dims=(0, 1)):
     tensor([[2, 4],
             [1, 3]])
     """
+    if isinstance(k, Tensor):
+        raise argument_type("rot90", "k", 2, k, "int")
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if input._array.ndim < 2:

@@ -126,6 +126,8 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
     >>> gradient(tensor([1.0, 2.0, 4.0, 7.0]))
     (tensor([1.0000, 1.5000, 2.5000, 3.0000]),)
     """
+    if input.dtype is dtypes.bool_:
+        input.sub(input)  # raises torch's error: bools have no differences
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     rank = input._array.ndim

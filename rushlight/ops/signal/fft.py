@@ -65,9 +65,9 @@ def _r2c(input, /, dims, scale, onesided):
 
 
 @_r2c.vjp
-def _(g, input_shape, dims, scale, onesided):
+def _(g, input, dims, scale, onesided):  # torch keeps the input, whose size this needs: freed or changed, it raises
     if onesided:
-        g = _resized(g, {dims[-1]: input_shape[dims[-1]]})
+        g = _resized(g, {dims[-1]: input.shape[dims[-1]]})
     return _c2c(g, dims, scale, False).real
 
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...core.dispatch.op import OPS, SCALAR_ROW, binary, primitive, unary
+from ...core.dispatch.scalars import check_number
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import F32, F64, ONE32, ONE64, SOME, conjugate, pieced, widened, zero_where
 from ..pointwise.checks import not_implemented, refuse
@@ -41,6 +42,8 @@ def _sigmoid_slope(g, y):
 @pieced
 def _sigmoid_slope_of(g, y):
     r = np.subtract(ONE32 if y.dtype is F32 else y.dtype.type(1), y)
+    if not y.ndim:
+        return g * (r * y)
     r *= y
     into = r if r.shape == g.shape and r.flags.c_contiguous and g.flags.c_contiguous else None
     return np.multiply(r, g, into)  # g may have dimensions of a batch, or another order in memory
@@ -86,6 +89,8 @@ def logit(input, /, eps=None):
     >>> logit(tensor([0.5, 1.0]))
     tensor([0., inf])
     """
+    if eps is not None:
+        check_number("logit", "eps", eps, "float")
     refuse("logit_cpu", input.dtype, "c")
     x = as_float(input)
     one = x.dtype.type(1)
@@ -100,7 +105,7 @@ def _(g, input, eps):
     slope = input * (1 - input)
     if eps is None or eps < 0:
         return where((input < 0) | (input > 1), float("nan"), g / slope)
-    return zero_where(g / slope, (input < eps) | (input > 1 - eps))
+    return zero_where(g / slope, ~((input >= eps) & (input <= 1 - eps)))  # also at nan
 
 
 # ---------------------------------------------------------------------------------------------- products with logarithms

@@ -18,7 +18,7 @@ from ...core.tensor.layout import jagged, strided
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.size import Size
 from ...core.tensor.tensor import Tensor, wrap
-from ..coo import WithoutArray
+from ..without_array import WithoutArray
 
 __all__ = ["NestedInt", "NestedTensor", "like", "of_parts", "of_values"]
 
