@@ -22,6 +22,16 @@ _GENERATED = (
     "random_programs", "scalar_ops", "short_floats", "update", "windows",
 )  # fmt: skip
 OF_OLDEST = ("backend", "amp", *(f"compile/test_{name}.py" for name in _GENERATED))
+# What computes otherwise without a matrix unit and instructions for bfloat16, for machines that have both: on one with AVX-512
+# alone the whole suite runs so.
+_OF_SHORT_FLOATS = (
+    "native_operators", "onednn_attention", "onednn_convolution", "onednn_matmul", "packs", "parts_product", "random_programs",
+    "recurrent", "short_floats", "llvm_lanes", "llvm_math", "llvm_nests", "scalar_ops",
+)  # fmt: skip
+BELOW_AMX = (
+    "backend", "amp", *(f"compile/test_{name}.py" for name in _OF_SHORT_FLOATS),
+    *(f"ops/test_{name}.py" for name in ("attention", "conv", "matmul", "recurrent", "rounding")),
+)  # fmt: skip
 LEFT_OUT = (
     "compile/test_records", "compile/test_value_errors", "compile/test_capture_errors",
     "compile/test_capturing_threads", "compile/test_threads", "compile/test_memory_use", "compile/test_examples",
@@ -72,9 +82,12 @@ def main():
     left_out += [f"--deselect=tests/ops/test_suite.py::test_operator[{check}-" for check in CHECKS_LEFT_OUT]
     command = [sys.executable, "-m", "pytest", *left_out]
     failed = []
+    chosen = {"sse41": OF_OLDEST}
+    if isa.of_processor() == "amx":
+        chosen["avx512"] = BELOW_AMX
     for level in reached:
         print(f"RUSHLIGHT_ISA={level}, NumPy without {' '.join(disabled(level))}", flush=True)
-        folders = [f"tests/{folder}" for folder in (OF_OLDEST if level == "sse41" else TESTS)]
+        folders = [f"tests/{folder}" for folder in chosen.get(level, TESTS)]
         if subprocess.run([*command, *folders], env=environment(level)).returncode:
             failed.append(level)
     print("RUSHLIGHT_ONEDNN=0", flush=True)

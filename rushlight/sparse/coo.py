@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from math import prod
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +18,6 @@ from .entries import as_values, check_indices, gather, indices_of, merge, places
 from .leaves import Sparse
 from .printing import describe
 from .without_array import rules
-
-if TYPE_CHECKING:
-    pass
-
 
 _new = object.__new__
 
