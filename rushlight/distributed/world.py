@@ -303,7 +303,7 @@ def init_process_group(
             raise AssertionError("rank must be non-negative if using store")
     else:
         if init_method in (None, "env://") and rank < 0:
-            launched.enter()
+            launched.enter(limit)
         with handshake.starting(number):
             store, rank, world_size = next(iter(rendezvous(init_method or "env://", rank, world_size, timeout=limit)))
         store.set_timeout(limit)
