@@ -8,10 +8,17 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
+
 from .control.guard import notice
 from .errors import DistError
 
-__all__ = ["Future", "Line", "Work", "all_of", "completed"]
+__all__ = ["Future", "Line", "Work", "all_of", "completed", "silence"]
+
+
+def silence() -> np.errstate:
+    """Within this context NumPy does not warn of overflow and NaN: reductions of gradients that are not finite are no news."""
+    return np.errstate(all="ignore")
 
 
 class Work:
@@ -31,7 +38,8 @@ class Work:
 
     def _run(self, task: Callable[[], Any]) -> None:
         try:
-            task()
+            with silence():
+                task()
         except BaseException as error:
             self._error = error
         with self._changing:
