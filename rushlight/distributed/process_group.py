@@ -128,6 +128,11 @@ class ProcessGroup:
         with silence():
             return self._line.run(task) if self.wire is not None else task()
 
+    def close(self) -> None:
+        """Give back what the group has of MPI, where no call is under way."""
+        if self.wire is not None:
+            self._line.if_idle(self.wire.free)
+
     # ------------------------------------------------------------------------------------------ messages
 
     def key(self, is_recorded: bool = False) -> bytes:

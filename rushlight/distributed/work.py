@@ -142,6 +142,14 @@ class Line:
         self.start(lambda: returned.append(task())).wait()
         return returned[0]
 
+    def if_idle(self, function: Callable[[], Any]) -> None:
+        """Call a function, unless a call is under way."""
+        if not self._waiting and self._lock.acquire(blocking=False):
+            try:
+                function()
+            finally:
+                self._lock.release()
+
     def in_background(self) -> bool:
         """Whether this is the line's thread, and no other one waits for a call: there is no hurry."""
         return self._thread is not None and not self.wanted and self._is_here()
