@@ -118,6 +118,7 @@ def _report(error, failed=None):
     advise(error)
     shorten(error)
     traceback = error.__traceback__
+    _note(error)
     sys.excepthook(type(error), error, traceback)
     if failed is not None:
         failed(error)
@@ -125,3 +126,10 @@ def _report(error, failed=None):
         sys.excepthook = lambda *args: None
         raise error
     return 1
+
+
+def _note(error):
+    """What Python notes of an error that nothing has caught: what runs at the end of the process looks there."""
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error

@@ -34,7 +34,7 @@ from .errors import DistBackendError
 from .mesh import Mesh
 from .mpi.wire import Call, Wire
 from .reduce_op import RedOpType, combine, scaled
-from .work import Line, Work
+from .work import Line, Work, silence
 
 __all__ = ["ProcessGroup"]
 
@@ -125,7 +125,13 @@ class ProcessGroup:
 
     def run(self, task: Callable[[], Any]) -> Any:
         """Make a call, given as a function, after those that were begun before; what it returns."""
-        return self._line.run(task) if self.wire is not None else task()
+        with silence():
+            return self._line.run(task) if self.wire is not None else task()
+
+    def close(self) -> None:
+        """Give back what the group has of MPI, where no call is under way."""
+        if self.wire is not None:
+            self._line.if_idle(self.wire.free)
 
     # ------------------------------------------------------------------------------------------ messages
 

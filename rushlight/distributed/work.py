@@ -8,10 +8,17 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
+
 from .control.guard import notice
 from .errors import DistError
 
-__all__ = ["Future", "Line", "Work", "all_of", "completed"]
+__all__ = ["Future", "Line", "Work", "all_of", "completed", "silence"]
+
+
+def silence() -> np.errstate:
+    """Within this context NumPy does not warn of overflow and NaN: reductions of gradients that are not finite are no news."""
+    return np.errstate(all="ignore")
 
 
 class Work:
@@ -31,7 +38,8 @@ class Work:
 
     def _run(self, task: Callable[[], Any]) -> None:
         try:
-            task()
+            with silence():
+                task()
         except BaseException as error:
             self._error = error
         with self._changing:
@@ -133,6 +141,14 @@ class Line:
         returned: list[Any] = []
         self.start(lambda: returned.append(task())).wait()
         return returned[0]
+
+    def if_idle(self, function: Callable[[], Any]) -> None:
+        """Call a function, unless a call is under way."""
+        if not self._waiting and self._lock.acquire(blocking=False):
+            try:
+                function()
+            finally:
+                self._lock.release()
 
     def in_background(self) -> bool:
         """Whether this is the line's thread, and no other one waits for a call: there is no hurry."""

@@ -20,7 +20,7 @@ from .mesh import Mesh
 from .mpi import launched
 from .mpi import library as mpi_library
 from .mpi.start import World as MpiWorld
-from .mpi.start import give_up, join
+from .mpi.start import give_up, has_failed, join
 from .process_group import ProcessGroup
 from .rendezvous import rendezvous
 from .store import FileStore, PrefixStore, Store
@@ -303,7 +303,7 @@ def init_process_group(
             raise AssertionError("rank must be non-negative if using store")
     else:
         if init_method in (None, "env://") and rank < 0:
-            launched.enter()
+            launched.enter(limit)
         with handshake.starting(number):
             store, rank, world_size = next(iter(rendezvous(init_method or "env://", rank, world_size, timeout=limit)))
         store.set_timeout(limit)
@@ -378,14 +378,23 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     if group is not None and group is not _World.default:
         if _World.groups.pop(group.group_name, None) is None:
             raise ValueError("Invalid process group specified")
+        _close([group])
         return
     _leave()
+    _close(_World.groups.values())
     _World.default.mesh.close()
     if hasattr(_World.store, "close"):
         _World.store.close()  # type: ignore[union-attr]
     _World.default, _World.store, _World.groups, _World.names = None, None, {}, count(1)
     _World.local = Counter()
     determinism.mode.shared = False
+
+
+def _close(groups: Iterable[ProcessGroup]) -> None:
+    """Give MPI's communicators back; where a process has died, MPI might wait for it."""
+    if not has_failed():
+        for group in groups:
+            group.close()
 
 
 def _leave() -> None:

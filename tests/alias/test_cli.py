@@ -51,6 +51,7 @@ FAILURES = {
     "exit none": "exit()",
     "hook": "import sys\nsys.excepthook = lambda kind, *rest: print('mine', kind.__name__)\n1 / 0\n",
     "at exit": "import atexit\natexit.register(print, 'bye')\nraise OSError(2, 'gone')\n",
+    "what was raised": "import atexit, sys\natexit.register(lambda: print(sys.last_value, sys.last_traceback.tb_lineno))\n1 / 0\n",
     "encoding": "# coding: latin-1\nprint('\\u00e9')\n",
     "future": "from __future__ import annotations\nx: undefined\nprint(__annotations__)\n",
 }

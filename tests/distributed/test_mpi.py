@@ -158,7 +158,44 @@ def mixed_types(rank, size):
     return told
 
 
-FUNCTIONS = [is_by_mpi, every_call, strided, not_a_number, half_sums, in_order, groups, one_processor, mixed_types]
+def destroyed_groups(rank, size):
+    """MPI's communicators come back, also to a process that is still to receive what another one has sent before."""
+    communicators, found = set(), []
+    for i in range(30):
+        group = dist.new_group()
+        x, y = torch.full((50,), float(i * (rank == 0))), torch.ones(50)
+        dist.broadcast(x, 0, group=group)
+        dist.reduce(y, size - 1, group=group)
+        late = dist.all_reduce(torch.ones(5_000), group=group, async_op=True) if i == 29 else None
+        communicators.add(group.wire._comm)
+        dist.destroy_process_group(group)
+        if late is not None:
+            late.wait()
+        found.append((x[0].item(), y[0].item() if rank == size - 1 else float(size)) == (i, size))
+    with pytest.raises(RuntimeError, match="destroyed"):
+        dist.all_reduce(x, group=previous_of(group))
+    return len(communicators), all(found)
+
+
+def previous_of(group):
+    """A group that has been destroyed while no call was under way."""
+    gone = dist.new_group(group.ranks)
+    dist.destroy_process_group(gone)
+    return gone
+
+
+FUNCTIONS = [
+    destroyed_groups,
+    is_by_mpi,
+    every_call,
+    strided,
+    not_a_number,
+    half_sums,
+    in_order,
+    groups,
+    one_processor,
+    mixed_types,
+]
 
 
 @pytest.fixture(scope="module")
@@ -221,6 +258,12 @@ def test_lists_of_mixed_types_are_refused_everywhere(results):
 
 def test_groups(results):
     assert [r["groups"] for r in results] == [([2, 2], 3, True), ([1, 1], 3, True), ([2, 2], 3, True)]
+
+
+def test_destroyed_groups_give_communicators_back(results):
+    for r in results:
+        count, were_right = r["destroyed_groups"]
+        assert count < 10 and were_right
 
 
 def test_who_waits_gives_the_processor_away(results):

@@ -206,7 +206,7 @@ def test_shared_memory_of_killed_jobs_is_removed():
         os.utime(name, (1, 1))
     try:
         with open(names[2], "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ):
-            start._remove_stale()
+            start.remove_stale()
         assert [os.path.exists(name) for name in names] == [False, True, True]
     finally:
         for name in names:

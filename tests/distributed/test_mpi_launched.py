@@ -47,6 +47,36 @@ def test_mpiexec(command):
     assert not shared_memory.left_since(before)
 
 
+FAULTY = """
+import os, sys, threading, torch.distributed as dist
+from datetime import timedelta
+if os.environ["PMI_RANK"] == "1" and sys.argv[1] == "before":
+    sys.exit()
+dist.init_process_group(timeout=timedelta(seconds=2 if sys.argv[1] == "before" else 60))
+dist.barrier()
+if dist.get_rank() == 0:
+    raise ValueError("planted")
+threading.Event().wait(120)
+"""
+
+
+@pytest.mark.parametrize(
+    "when, said", [("before", "DistBackendError: starting MPI: no end within 2 s"), ("later", "ValueError: planted")]
+)
+def test_mpiexec_ends_where_a_process_fails(tmp_path, when, said):
+    """One process ends before the others meet, or fails while another computes: nothing waits for ever, nothing is left."""
+    pytest.importorskip("mpi4py")
+    mpiexec = Path(sys.executable).parent / "mpiexec"
+    if not mpiexec.exists():
+        pytest.skip("needs mpiexec of the mpich wheel")
+    (tmp_path / "script.py").write_text(FAULTY)
+    before = shared_memory.names()
+    command = [mpiexec, "-n", "2", sys.executable, "-m", "rushlight", "run", tmp_path / "script.py", when]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=plain())
+    assert done.returncode != 0 and said in done.stderr
+    assert not shared_memory.left_since(before)
+
+
 SRUN = {"SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "2", "SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_ID": "0"}
 NUMBERED = {  # launchers that only number the processes, as srun without an MPI plugin does, or one of another MPI
     "Slurm": ({**SRUN, "SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_NODELIST": os.uname().nodename},

@@ -1,6 +1,7 @@
 """Sums in memory that the processes of a host share: the numbers of MPI's, labels of calls, deaths, and nothing left behind."""
 
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -54,10 +55,10 @@ def by_messages(rank, size):
 def times_a_factor(rank, size):
     allow()
     group, out = dist.new_group(), []
-    for n in (5, 3_000, 200_000):
-        x = np.full(n, rank + 1.0, np.float32)
-        returned = group.all_reduce(group.key(), x, dist.ReduceOp.SUM, 0.25)
-        out.append((returned is x, set(x.tolist())))
+    for n in (5, 3_000, 200_003):
+        x = values(rank, "float32", n).numpy()
+        returned = group.all_reduce(group.key(), x, dist.ReduceOp.SUM, 0.3)
+        out.append((returned is x, x.tobytes()))
     return out
 
 
@@ -83,7 +84,24 @@ def strided(rank, size):
     return whole[:, ::2].unique().tolist(), whole[:, 1::2].unique().tolist()
 
 
-FUNCTIONS = [in_shared_memory, by_messages, times_a_factor, many_in_a_row, strided]
+def not_finite(rank, size):
+    """Sums that are too large, and those of infinities of both signs, in each of the ways: no warning."""
+    allow()
+    group, found = dist.new_group(), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for dtype, n in ((torch.float32, 5_000), (torch.float32, 3), (torch.float16, 5_000), (torch.float16, 3)):
+            for value in (torch.finfo(dtype).max, torch.inf * (-1) ** rank):
+                for later in (False, True):
+                    x = torch.full((n,), value, dtype=dtype)
+                    work = dist.all_reduce(x, group=group, async_op=later)
+                    if later:
+                        work.wait()
+                    found.append(str(x[-1].item()))
+    return found
+
+
+FUNCTIONS = [in_shared_memory, by_messages, times_a_factor, many_in_a_row, strided, not_finite]
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +134,10 @@ def test_messages_give_the_same_to_rounding(results):
 
 
 def test_factors_are_in_the_arrays_own_memory(results):
-    assert [r["times_a_factor"] for r in results] == [[(True, {1.5})] * 3] * SIZE
+    for i, n in enumerate((5, 3_000, 200_003)):
+        a, b, c = (values(rank, "float32", n).numpy() * np.float32(0.3) for rank in range(SIZE))
+        expected = ((a + b) + c).tobytes() if n > 1024 else results[0]["times_a_factor"][i][1]  # by MPI: in its order
+        assert [r["times_a_factor"][i] for r in results] == [(True, expected)] * SIZE
 
 
 def test_slots_are_used_again(results):
@@ -125,6 +146,10 @@ def test_slots_are_used_again(results):
 
 def test_strided(results):
     assert [r["strided"] for r in results] == [([6.0], [0.0])] * SIZE
+
+
+def test_no_warning_of_what_is_not_finite(results):
+    assert [r["not_finite"] for r in results] == [["inf", "inf", "nan", "nan"] * 4] * SIZE
 
 
 def act(rank, size, folder, way):

@@ -3,6 +3,9 @@
 import os
 import pickle
 import signal
+import threading
+import time
+from multiprocessing.util import Finalize
 
 import pytest
 import rushlight.multiprocessing as mp
@@ -53,3 +56,25 @@ def test_an_end_is_raised_here(function, code, name):
     with pytest.raises(mp.ProcessExitedException) as caught:
         mp.spawn(function, nprocs=1)
     assert (caught.value.exit_code, caught.value.signal_name, caught.value.error_index) == (code, name, 0)
+
+
+def second_first(index, folder):
+    """The second process raises, and stays for a while; the first one raises in consequence, and ends before."""
+    told = folder / "raised"
+    if index == 1:
+        Finalize(None, _stay, (told,), exitpriority=0)
+        raise KeyError("the cause")
+    while not told.exists():
+        time.sleep(0.01)
+    raise ValueError("a consequence")
+
+
+def _stay(told):
+    told.touch()
+    threading.Event().wait(60)  # the parent ends this
+
+
+def test_the_first_error_is_raised_though_its_process_ends_later(tmp_path):
+    with pytest.raises(mp.ProcessRaisedException, match="the cause") as caught:
+        mp.spawn(second_first, (tmp_path,), nprocs=2)
+    assert caught.value.error_index == 1

@@ -11,8 +11,8 @@ import re
 import socket
 import sys
 from contextlib import suppress
+from datetime import timedelta
 from multiprocessing.util import Finalize
-from typing import Any
 
 from . import start
 from .library import Library, library
@@ -29,10 +29,14 @@ _LAUNCHERS = {
 }  # fmt: skip
 _OURS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 _FIRST_PORT, _PORTS = 20_000, 10_000
+_ABSENT = "A process of the job has ended before init_process_group, or does not come to it."
 
 
-def enter() -> None:
-    """Set the variables of `env://` that are missing, where a launcher has numbered this process."""
+def enter(timeout: timedelta) -> None:
+    """Set the variables of `env://` that are missing, where a launcher has numbered this process.
+
+    Raises DistBackendError where the others do not come within the time.
+    """
     for launcher, names in _LAUNCHERS.items():
         if "RANK" in os.environ or not {names[0], names[1]} <= os.environ.keys():
             continue
@@ -45,24 +49,35 @@ def enter() -> None:
             if theirs in os.environ:
                 os.environ.setdefault(ours, os.environ[theirs])
         if fits and int(os.environ["WORLD_SIZE"]) > 1:
-            _meet_by_mpi(found)  # type: ignore[arg-type]
+            _meet_by_mpi(found, timeout)  # type: ignore[arg-type]
         else:
             os.environ.setdefault("MASTER_ADDR", _first_host(launcher))
             os.environ.setdefault("MASTER_PORT", str(_common_port(launcher)))
 
 
-def _meet_by_mpi(found: Library) -> None:
+def _meet_by_mpi(found: Library, timeout: timedelta) -> None:
     """Start MPI, and get from process 0 what only one process can decide."""
-    world = found.mpi.COMM_WORLD
-    if not found.mpi.Is_initialized():
-        found.start()
+    start.remove_stale()
+    begun = found.mpi.Is_initialized()
+    try:
+        told = start.in_time(lambda: _told(found, begun), timeout, "starting MPI", lambda: None, lambda: _ABSENT)
+    finally:
+        start.remove_own_names()  # all have the memory by now, or none needs it any more
+    if not begun:
         Finalize(None, _end, (found,), exitpriority=0)  # after what the groups do at the end
-    hosts = world.allgather(start.host_name())
-    start.remove_own_names()  # all have the memory by now
-    told: dict[str, Any] = world.bcast(_decided(len(set(hosts)) > 1))
+    world = found.mpi.COMM_WORLD
     start.started_by_launcher(told.pop("world"), world.Get_rank(), world.Get_size())
     for name, value in told.items():
         os.environ.setdefault(name, value)
+
+
+def _told(found: Library, begun: bool) -> dict[str, str]:
+    """What process 0 has decided. Waits for all others."""
+    if not begun:
+        found.start()
+    world = found.mpi.COMM_WORLD
+    hosts = world.allgather(start.host_name())
+    return world.bcast(_decided(len(set(hosts)) > 1))
 
 
 def _decided(several_hosts: bool) -> dict[str, str]:

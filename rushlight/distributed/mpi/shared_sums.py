@@ -2,7 +2,8 @@
 
 An array goes in chunks: each process lays one out, times a factor, in a slot of its own memory, and says so by a counter; then it
 adds the slots of all, in the order of ranks, into its own array. That is two passes over the array, where MPI copies what
-another process has and adds it in passes of its own. While a chunk is added the next one has been laid out.
+another process has and adds it in passes of its own. While a chunk is added the next one has been laid out. What the first two
+processes add of their own they have in the array, which is in their caches, as the slot is not.
 
 A slot is free again when all have added what was in it. No word is needed for that: a process lays chunk k out after it
 has added chunk k - 2, for which it has seen chunk k - 2 of all others, and those had added chunk k - 4 by then. So four slots do.
@@ -49,6 +50,7 @@ class SharedSums:
 
     def __init__(self, wire: Wire, maps: list[mmap.mmap]):
         self._wire, self._done = wire, 0
+        self._has_own = wire.rank < 2  # a later one would write over its own part before it is added
         self._words = [memoryview(m)[:_PAGE].cast("q") for m in maps]
         self._slots = [
             [np.frombuffer(m, np.uint8, _CHUNK_BYTES, _PAGE + i * _CHUNK_BYTES) for m in maps] for i in range(_SLOTS)
@@ -86,7 +88,7 @@ class SharedSums:
 
     def _lay_out(self, piece: np.ndarray, factor: Any, label: int) -> None:
         slot, words = self._done % _SLOTS, self._words[self._wire.rank]
-        multiply(piece, factor, self._part(slot, self._wire.rank, piece))
+        multiply(piece, factor, self._part(slot, self._wire.rank, piece), keep=self._has_own and factor != 1)
         words[_LABELS + slot] = label
         self._done += 1
         words[_COUNTER] = self._done
@@ -102,6 +104,8 @@ class SharedSums:
             if words[_LABELS + slot] != label:
                 self._differs(call, rank)
         parts = [self._part(slot, rank, piece) for rank in range(self._wire.size)]
+        if self._has_own:
+            parts[self._wire.rank] = piece
         np.add(parts[0], parts[1], out=piece)
         for part in parts[2:]:
             np.add(piece, part, out=piece)

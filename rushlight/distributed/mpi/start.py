@@ -28,7 +28,17 @@ from .pmi import PmiServer
 from .waiting import Watch
 from .wire import Wire
 
-__all__ = ["World", "give_up", "has_failed", "host_name", "join", "remove_own_names", "started_by_launcher"]
+__all__ = [
+    "World",
+    "give_up",
+    "has_failed",
+    "host_name",
+    "in_time",
+    "join",
+    "remove_own_names",
+    "remove_stale",
+    "started_by_launcher",
+]
 
 _EXTRA = "Install the extra: pip install 'rushlight[mpi]'"
 _SHARED = "/dev/shm/mpich_shm_"
@@ -145,7 +155,7 @@ def _stay_with_tcp(mesh: Mesh, everyone: list[dict[str, Any]], reason: str) -> N
 def _start(found: Library, mesh: Mesh, everyone: list[dict[str, Any]], name: str, timeout: timedelta) -> None:
     """MPI_Init in all processes of the mesh."""
     global _state
-    _remove_stale()
+    remove_stale()
     number = iter(range(1 << 30))
 
     def exchange(table: dict[str, str]) -> dict[str, str]:
@@ -166,6 +176,13 @@ def _start(found: Library, mesh: Mesh, everyone: list[dict[str, Any]], name: str
 
 def guarded(mesh: Mesh, call: Callable[[], Any], timeout: timedelta, what: str) -> Any:
     """What a call that may wait for other processes returns. Raises DistBackendError when one of them dies meanwhile."""
+    return in_time(call, timeout, what, lambda: mesh.trouble(b"", range(mesh.size)), mesh.last_calls)
+
+
+def in_time(
+    call: Callable[[], Any], timeout: timedelta, what: str, trouble: Callable[[], str | None], late: Callable[[], str]
+) -> Any:
+    """What a call returns that Python cannot interrupt. Raises DistBackendError for a trouble meanwhile, or when it is late."""
     outcome: list[Any] = []
     done = threading.Event()
 
@@ -179,10 +196,11 @@ def guarded(mesh: Mesh, call: Callable[[], Any], timeout: timedelta, what: str) 
     threading.Thread(target=run, daemon=True, name="rushlight-mpi").start()
     deadline = time.monotonic() + timeout.total_seconds()
     while not done.wait(0.05):
-        problem = mesh.trouble(b"", range(mesh.size))
-        if problem or time.monotonic() > deadline:
-            late = "" if problem else f"no end within {timeout.total_seconds():g} s. {mesh.last_calls()}"
-            raise DistBackendError(f"{what}: {problem or late}")
+        problem = trouble()
+        if not problem and time.monotonic() > deadline:
+            problem = f"no end within {timeout.total_seconds():g} s. {late()}"
+        if problem:
+            raise DistBackendError(f"{what}: {problem}")
     value, error = outcome
     if error is not None:
         raise error
@@ -203,7 +221,7 @@ def remove_own_names() -> None:
             os.unlink(path)
 
 
-def _remove_stale() -> None:
+def remove_stale() -> None:
     """Remove shared memory that jobs of this user have left which were killed while they started."""
     old = []
     for path in glob.glob(f"{_SHARED}*"):

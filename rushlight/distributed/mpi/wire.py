@@ -31,6 +31,7 @@ SMALL = 1 << 14  # bytes: shorter arrays that MPI cannot reduce are sent whole t
 _LOOK_S = 0.0001
 _GRACE_S = 0.2  # for data of a process that has gone after sending it
 _LABEL = 64  # bytes of a part's type and shape, which go ahead of the parts of an all_to_all
+_DESTROYED = "the group has been destroyed"
 _SUMS = (RedOpType.SUM, RedOpType.AVG)
 
 
@@ -125,15 +126,26 @@ class Wire:
         if not self.mesh.trouble(call.key, self._watched):
             self.mesh.fail(call.key, f"process {self.mesh.rank}: {self._failure}")
 
+    def free(self) -> None:
+        """Give the communicators back, of which MPI has 2,000; not where a call has not ended, which may still use them."""
+        if self._failure is None:
+            self._failure = _DESTROYED
+            self._communicator.Free()
+        for part in (self.host_sums.within, self.host_sums.between) if self.host_sums is not None else ():
+            if part is not None:
+                part.free()
+
     def settle(self, limit_s: float) -> None:
-        """Wait until all others do the same, at most `limit_s`: what was sent before has arrived then."""
+        """Wait until all others do the same, at most `limit_s`: what was sent before has arrived then. The last call."""
         if self._failure is None and not self.library.functions["Ibarrier"](self._comm, self._alarm.address):
             deadline = time.monotonic() + limit_s
             while not self._alarm.is_done() and time.monotonic() < deadline:
                 if self.mesh.trouble(b"", self._watched):
                     break
                 time.sleep(0.001)
-            self._failure = "the group has been destroyed"
+            if self._alarm.is_done():
+                self.free()
+            self._failure = _DESTROYED
 
     # ------------------------------------------------------------------------------------------ data that moves
 

@@ -61,7 +61,7 @@ def _run(fn: Callable, index: int, args: tuple, report: Any) -> None:
 
         sys.last_value = error  # as Python leaves it where nothing catches an error
 
-        report.send_bytes(pickle.dumps(traceback.format_exc()))
+        report.send_bytes(pickle.dumps((time.monotonic(), traceback.format_exc())))
         sys.exit(1)
 
 
@@ -82,12 +82,13 @@ class ProcessContext:
         """
         running = {p.sentinel: i for i, p in enumerate(self.processes) if p.exitcode is None}
         ready = connection.wait(list(running), timeout=timeout) if running else []
-        for index, process in enumerate(self.processes):
+        for process in self.processes:
             if process.sentinel in ready:
                 process.join()
-            if process.exitcode not in (None, 0):
-                self._end_others(_GRACE_S if grace_period is None else grace_period)
-                self._raise(index)
+        failed = [index for index, process in enumerate(self.processes) if process.exitcode not in (None, 0)]
+        if failed:
+            self._end_others(_GRACE_S if grace_period is None else grace_period)
+            self._raise(failed)
         return all(process.exitcode == 0 for process in self.processes)
 
     def _end_others(self, grace_s: float) -> None:
@@ -101,11 +102,17 @@ class ProcessContext:
                 process.kill()
                 process.join()
 
-    def _raise(self, index: int) -> None:
-        process, report = self.processes[index], self._reports[index]
-        text = _told(report)
-        if text is not None:
-            message = f"\n\n-- Process {index} terminated with the following error:\n{text}"
+    def _raise(self, failed: list[int]) -> None:
+        """Raise for a process that ended without an error of Python's, else for the one whose error came first.
+
+        The others' errors may follow from that one, and a process that has failed first may be the last one to end.
+        """
+        errors = {i: told for i, report in enumerate(self._reports) if (told := _told(report)) is not None}
+        silent = next((index for index in failed if index not in errors), None)
+        index = min(errors, key=lambda i: errors[i][0]) if silent is None else silent
+        process = self.processes[index]
+        if silent is None:
+            message = f"\n\n-- Process {index} terminated with the following error:\n{errors[index][1]}"
             raise ProcessRaisedException(message, index, process.pid)
         code = process.exitcode
         if code < 0:
@@ -122,8 +129,8 @@ class ProcessContext:
 SpawnContext = ProcessContext
 
 
-def _told(report: Any) -> str | None:
-    """The traceback that a process has sent, if it came to that."""
+def _told(report: Any) -> tuple[float, str] | None:
+    """When a process's function has raised, by the machine's clock, and the traceback; None where it has not."""
     try:
         return pickle.loads(report.recv_bytes()) if report.poll() else None
     except EOFError:
