@@ -23,7 +23,7 @@ FILES = (
     *[folder[: -len(sep)] + "_vision" + sep for folder in PACKAGE],
     "<rushlight",
 )  # how names of source files begin; the last is of generated source
-NUMPY = folders_of(np._core.__file__, np.errstate.__init__.__code__.co_filename, 2)  # how those of NumPy's begin
+NUMPY = folders_of(np.lib.__file__, np.errstate.__init__.__code__.co_filename, 2)  # how those of NumPy's begin
 MODULES = ("rushlight.", "rushlight_vision.")  # how the `__module__` of classes and functions begins
 
 

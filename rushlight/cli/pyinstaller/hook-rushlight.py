@@ -1,6 +1,6 @@
 """Modules that are loaded by name on first use, tables in files, and oneDNN's library, where applications look for it."""
 
-from PyInstaller.utils.hooks import collect_data_files, collect_submodules
+from PyInstaller.utils.hooks import collect_data_files, collect_submodules  # pyright: ignore[reportMissingModuleSource]
 
 from rushlight.backend.onednn import library
 
