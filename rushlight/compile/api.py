@@ -17,7 +17,7 @@ from .explanation import explain
 from .jit.region import region
 from .jit.step import CompiledStep
 
-__all__ = ["compile", "disable", "explain", "is_compiling", "reset"]
+__all__ = ["compile", "disable", "explain", "is_compiling", "is_exporting", "reset"]
 
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 _steps: weakref.WeakSet[CompiledStep] = weakref.WeakSet()
@@ -120,6 +120,11 @@ def reset() -> None:
 def is_compiling() -> bool:
     """Whether the code that asks runs for a compiled function: captured, or as Python before there is a program."""
     return region.inside
+
+
+def is_exporting() -> bool:
+    """Whether the code that asks runs to be exported: by `torch.export.export`, or `torch.onnx.export` with `dynamo`."""
+    return region.exporting
 
 
 def _is_capturing() -> bool:

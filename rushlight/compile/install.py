@@ -228,12 +228,11 @@ def _first_copy(out: ndarray, a: ndarray) -> bool:
         _copied_left -= a.size
     if _copied_left >= 0 or not jit.on:
         return False
-    install_native()
     return _eager_code().copies.available() and _eager_code().copies.copy(out, a)
 
 
 def _native_sums() -> Any:
-    of_eager = _eager_code().eager_sums
+    of_eager = _eager_modules().eager_sums
     return of_eager if of_eager.available() else None
 
 
@@ -354,6 +353,13 @@ def _run_sum(record: Op, *arguments: Any, **keywords: Any) -> Any:
 
 @made_once
 def _eager_code() -> Any:
+    """LLVM is loaded with it: what else waits until that pays has it from now on, too."""
+    install_native()
+    return _eager_modules()
+
+
+@made_once
+def _eager_modules() -> Any:
     """An import in each call would take a microsecond of it."""
     from .jit import eager
 

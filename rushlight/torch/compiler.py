@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..compile import api
-from ..compile.api import disable, is_compiling, reset
+from ..compile.api import disable, is_compiling, is_exporting, reset
 from ..compile.backends import list_backends
 from ..compile.hints import allow_in_graph, assume_constant_result, cudagraph_mark_step_begin
 from ..compile.stance import set_stance
@@ -34,10 +34,5 @@ def _disable_dynamo(fn: Any = None, recursive: bool = True) -> Any:
 
 
 def is_dynamo_compiling() -> bool:
-    """`is_compiling`."""
-    return is_compiling()
-
-
-def is_exporting() -> bool:
-    """False: there is no export."""
-    return False
+    """`is_compiling`, but not while a module is exported."""
+    return is_compiling() and not is_exporting()

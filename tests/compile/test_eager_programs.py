@@ -311,6 +311,24 @@ def test_only_in_loops_whose_backward_is_compiled(jit):
     assert out.split() == ["0", jit]
 
 
+LOADED = """
+import rushlight as torch
+from rushlight.compile import install
+from rushlight.core.dispatch.extension_points import native_sums
+install.prefer_programs()
+before = native_sums.value is install._FirstSums
+torch.randn(300, 1000).exp()
+print(before, native_sums.value is install._FirstSums)
+"""
+
+
+@pytest.mark.parametrize("jit, waits", [("0", True), ("1", False)])
+def test_sums_wait_no_longer_once_the_compiler_is_loaded(jit, waits):
+    env = os.environ | {"RUSHLIGHT_JIT": jit}
+    out = subprocess.run([sys.executable, "-c", LOADED], env=env, capture_output=True, text=True, check=True).stdout
+    assert out.split() == ["True", str(waits)]
+
+
 def test_an_array_that_would_be_copied_is_left_to_its_kernel():
     x = torch.randn(600, 500)
     for _ in range(CALLS):

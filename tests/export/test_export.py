@@ -137,3 +137,95 @@ def test_checks_of_sizes():
         torch.export.export(Checked(), (torch.ones(4, 2),))
     with pytest.raises(TypeError, match="cond must be a bool"):
         torch.export.export(Checked(of_data=True), (torch.ones(4, 3),))
+
+
+class Asks(nn.Module):
+    """Gives what `torch.compiler` tells the code that runs."""
+
+    def forward(self, x):
+        c = torch.compiler
+        factor = 2 if c.is_exporting() and c.is_compiling() and not c.is_dynamo_compiling() else 3
+        return x * factor
+
+
+def test_code_that_asks_whether_it_is_exported():
+    model, x = Asks(), torch.ones(3, 2)
+    for shapes in (None, {"x": {0: torch.export.Dim("n")}}):
+        assert torch.export.export(model, (x,), dynamic_shapes=shapes).module()(x).tolist() == [[2.0] * 2] * 3
+    assert model(x).tolist() == [[3.0] * 2] * 3 and not torch.compiler.is_exporting()
+
+
+def test_an_export_that_fails_is_over():
+    class Fails(nn.Module):
+        def forward(self, x):
+            raise KeyError("here")
+
+    with pytest.raises(KeyError, match="here"):
+        torch.export.export(Fails(), (torch.ones(1),))
+    assert not torch.compiler.is_exporting() and not torch.compiler.is_compiling()
+
+
+class Sum(nn.Module):
+    def forward(self, x, y):
+        return x + y
+
+
+class Weights(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.l(x)
+
+
+class Fixed(nn.Module):
+    def forward(self, x):
+        return x.reshape(3, 2) * 2
+
+
+D = torch.export.Dim
+PAIR, SQUARES = (torch.ones(3, 2), torch.ones(3, 2)), (torch.ones(3, 3), torch.ones(3, 3))
+BOTH = {0: D.AUTO, 1: D.AUTO}
+ONE_AND_MORE = (torch.ones(1, 2), torch.ones(3, 2))
+HINTS = {  # recorded from torch 2.13: the model, its arguments, the hints, the bounds by symbol, the sizes of x
+    "sizes that must be equal": (Sum(), PAIR, ({0: D.AUTO}, {0: D.AUTO}), {"s17": (2, None)}, "s17, 2"),
+    "two pairs": (Sum(), SQUARES, (BOTH, {0: D.DYNAMIC, 1: D.AUTO}), {"s17": (2, None), "s27": (2, None)}, "s17, s27"),
+    "a size that is given": (Sum(), PAIR, ({0: D.AUTO}, None), {}, "3, 2"),
+    "a size of 1": (Sum(), ONE_AND_MORE, ({0: D.AUTO}, {0: D.AUTO}), {"s17": (2, None)}, "1, 2"),
+    "sizes in Python": (Fixed(), PAIR[:1], ({0: D.AUTO},), {}, "3, 2"),
+    "weights": (Weights(), (torch.ones(3, 4),), (BOTH,), {"s77": (2, None)}, "s77, 4"),
+    "bounds": (Weights(), (torch.ones(3, 4),), ((D.AUTO(min=1, max=5), D.STATIC),), {"s77": (2, 5)}, "s77, 4"),
+}
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_sizes_that_the_module_decides_on(name):
+    model, args, shapes, bounds, sizes = HINTS[name]
+    program = torch.export.export(model, args, dynamic_shapes=shapes)
+    assert program.range_constraints == {s: (low, high or 2**63 - 1) for s, (low, high) in bounds.items()}
+    assert f'x: "f32[{sizes}]"' in str(program).partition("def forward")[2].partition("\n")[0]
+
+
+@pytest.mark.parametrize(
+    "example, error",
+    [(torch.ones(3, 2), "specialized it to be a constant"), (torch.ones(1, 6), "export 0/1 specialized")],
+)
+def test_a_size_that_must_change_and_cannot(example, error):
+    with pytest.raises((RuntimeError, ValueError), match=error):
+        torch.export.export(Fixed(), (example,), dynamic_shapes=({0: D.DYNAMIC},))
+
+
+def test_hints_of_sizes():
+    assert repr(D.AUTO) == "DimHint(AUTO)" and repr(D.DYNAMIC(max=4)) == "DimHint(DYNAMIC, max=4)"
+    assert (
+        repr(D.STATIC(min=2)) == "DimHint(STATIC, min=2)" and repr(D.DYNAMIC(1, 1)) == "DimHint(DYNAMIC, min=1, max=1)"
+    )
+    for bounds, error in (
+        ((-1,), "min must be non-negative, got -1"),
+        ((3, 2), "min must be <= max, got min=3, max=2"),
+    ):
+        with pytest.raises(AssertionError, match=error):
+            D.AUTO(*bounds)
+    with pytest.raises(TypeError, match="not callable"):
+        D.AUTO(2)(max=3)

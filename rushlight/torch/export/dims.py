@@ -9,23 +9,38 @@ from ...core.tensor.tensor import Tensor
 from ...utils import _pytree as pytree
 from .capture import Captured, bound
 
-__all__ = ["Dim", "dims", "dynamic_sizes", "named_axes"]
+__all__ = ["Dim", "Hint", "dims", "dynamic_sizes", "hinted_sizes", "named_axes"]
 
 
-class _Hint:
-    """A dimension that is described by itself: AUTO and DYNAMIC may change, STATIC may not."""
+class Hint:
+    """A dimension whose size the module decides on: AUTO may change if the module lets it, DYNAMIC must, STATIC may not.
 
-    def __init__(self, name: str):
-        self.name = name
+    Called, it gives the same with bounds, both included.
+    """
+
+    def __init__(self, name: str, min: int | None = None, max: int | None = None, has_bounds: bool = False):
+        self.name, self.min, self.max, self.has_bounds = name, min, max, has_bounds
+
+    def __call__(self, min: int | None = None, max: int | None = None) -> Hint:
+        """Raises TypeError where it has bounds already; AssertionError for one below 0, and none within them."""
+        if self.has_bounds:
+            raise TypeError(f"{self!r} object is not callable: it has bounds")
+        for name, given in (("min", min), ("max", max)):
+            if given is not None and given < 0:
+                raise AssertionError(f"{name} must be non-negative, got {given}")
+        if min is not None and max is not None and min > max:
+            raise AssertionError(f"min must be <= max, got min={min}, max={max}")
+        return Hint(self.name, min, max, has_bounds=True)
 
     def __repr__(self) -> str:
-        return f"_DimHint(type=<_DimHintType.{self.name}>)"
+        bounds = [f"{name}={n}" for name, n in (("min", self.min), ("max", self.max)) if n is not None]
+        return f"DimHint({', '.join([self.name, *bounds])})"
 
 
 class Dim:
     """A size that may change, by a name: inputs with the same one agree. min, max: its bounds, both included."""
 
-    AUTO, DYNAMIC, STATIC = _Hint("AUTO"), _Hint("DYNAMIC"), _Hint("STATIC")
+    AUTO, DYNAMIC, STATIC = Hint("AUTO"), Hint("DYNAMIC"), Hint("STATIC")
 
     def __init__(self, name: str, *, min: int | None = None, max: int | None = None):
         if not name.isidentifier():
@@ -51,8 +66,22 @@ def dynamic_sizes(captured: Captured, shapes: Any, axes: Mapping[str, Any] | Non
     if axes:
         found = {i: named_axes(name, axes.get(name)) for i, name in enumerate(names)}
     else:
-        found = _of_shapes(captured, shapes) if shapes else {}
+        found = {
+            i: {d: _name(dim, path, d) for d, dim in row.items()}
+            for i, (path, row) in (_of_shapes(captured, shapes) if shapes else {}).items()
+        }
     return {i: _from_the_front(names[i], captured.inputs[i], sizes) for i, sizes in found.items() if sizes}
+
+
+def hinted_sizes(captured: Captured, shapes: Any) -> dict[tuple[int, int], Hint]:
+    """{(place of the input, dimension from the front): its AUTO or DYNAMIC}"""
+    found = _of_shapes(captured, shapes) if shapes else {}
+    return {
+        (i, d % captured.inputs[i].ndim): dim
+        for i, (_, row) in found.items()
+        for d, dim in row.items()
+        if isinstance(dim, Hint)
+    }
 
 
 def named_axes(name: str, given: Any) -> dict[int, str]:
@@ -69,13 +98,14 @@ def _from_the_front(name: str, t: Tensor, sizes: dict[int, str]) -> dict[int, st
     return {d % t.ndim: text for d, text in sizes.items()}
 
 
-def _of_shapes(captured: Captured, shapes: Any) -> dict[int, dict[int, str]]:
+def _of_shapes(captured: Captured, shapes: Any) -> dict[int, tuple[str, dict[int, Any]]]:
+    """{place of the input: (its name, {dimension: what describes it})} of what may change."""
     leaves, structure = captured.arguments
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
     count = iter(range(len(tensors)))
     places = [_Place(next(count)) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
     named = bound(captured.target, *pytree.tree_unflatten(places, structure))
-    found: dict[int, dict[int, str]] = {}
+    found: dict[int, tuple[str, dict[int, Any]]] = {}
     if isinstance(shapes, Mapping):
         unknown = set(shapes) - set(named)
         if unknown:
@@ -92,11 +122,11 @@ class _Place(int):
     """A tensor among the arguments: how many come before it."""
 
 
-def _walk(value: Any, shape: Any, path: str, found: dict[int, dict[int, str]]) -> None:
+def _walk(value: Any, shape: Any, path: str, found: dict[int, tuple[str, dict[int, Any]]]) -> None:
     """Add the changing sizes of each tensor in `value`."""
     if isinstance(value, _Place):
         items = shape.items() if isinstance(shape, Mapping) else enumerate(shape or ())
-        found[int(value)] = {int(i): _name(d, path, i) for i, d in items if _may_change(d, path)}
+        found[int(value)] = path, {int(i): d for i, d in items if _may_change(d, path)}
     elif isinstance(value, Mapping):
         for key, part in value.items():
             _walk(part, None if shape is None else shape.get(key), f"{path}_{key}", found)
@@ -106,9 +136,11 @@ def _walk(value: Any, shape: Any, path: str, found: dict[int, dict[int, str]]) -
 
 
 def _may_change(dim: Any, path: str) -> bool:
-    if isinstance(dim, (str, Dim)) or dim in (Dim.AUTO, Dim.DYNAMIC):
+    if isinstance(dim, Hint):
+        return dim.name != "STATIC"
+    if isinstance(dim, (str, Dim)):
         return True
-    if dim is None or dim is Dim.STATIC or isinstance(dim, int):
+    if dim is None or isinstance(dim, int):
         return False
     raise ValueError(f"dynamic_shapes of {path}: {dim!r} is no Dim, name, int or None")
 

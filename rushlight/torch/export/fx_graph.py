@@ -77,7 +77,18 @@ def shown(captured: Captured, free: dict[int, dict[int, str]]) -> tuple[GraphMod
 def size_symbols(captured: Captured, free: dict[int, dict[int, str]]) -> dict[str, Symbol]:
     """{name of a size that may change: its symbol}"""
     sources = _sources(captured)
-    return symbols([(name, f"{sources[i]}.size()[{d}]") for i, row in free.items() for d, name in row.items()])
+    places = [(name, i, d) for i, row in free.items() for d, name in row.items()]
+    hinted = {
+        name for name, i, d in places if name == f"{captured.names[i]}_dim_{d}"
+    }  # by `Dim.AUTO`: each place has a number
+    numbered = symbols(
+        [(f"{name}.{i}.{d}" if name in hinted else name, f"{sources[i]}.size()[{d}]") for name, i, d in places]
+    )
+    found: dict[str, Symbol] = {}
+    for name, i, d in places:
+        symbol = numbered[f"{name}.{i}.{d}" if name in hinted else name]
+        found[name] = min(found.get(name, symbol), symbol)
+    return found
 
 
 def _name_sizes(module: GraphModule, captured: Captured, free: dict[int, dict[int, str]]) -> None:

@@ -19,8 +19,9 @@ from ...testing import assert_close
 from ..jit.recording.describe import warn_user
 from ..random import fork_rng
 from .capture import Captured, buffers_kept, flat_target
+from .dims import Hint
 
-__all__ = ["GraphOfTheExample", "find_other_inputs"]
+__all__ = ["GraphOfTheExample", "find_other_inputs", "follow_hints"]
 
 _CHANGES: tuple[Callable[[int], int], ...] = (lambda n: 2 * n, lambda n: n + 1, lambda n: n // 2, lambda n: n - 1)
 _MORE: tuple[Callable[[int], int], ...] = (lambda n: 1, lambda n: 4 * n + 3)  # where Python reads sizes: it may branch
@@ -30,17 +31,29 @@ class GraphOfTheExample(RuntimeError):
     """The graph gives the module's results for the example's sizes alone."""
 
 
-def find_other_inputs(captured: Captured, sizes: dict[int, dict[int, str]]) -> list[Tensor] | None:
+def find_other_inputs(captured: Captured, sizes: dict[int, dict[int, str]], least: int = 1) -> list[Tensor] | None:
     """Inputs in which all sizes that may change are others, for which the graph gives what the module does.
 
-    None, with a warning, where the module itself takes no other sizes that are tried. Raises GraphOfTheExample.
+    least: the smallest size that is tried. None, with a warning, where the module itself takes no other sizes that are tried. Raises GraphOfTheExample.
     """
-    if not sizes:
-        return None
+    found, failure = _search(captured, sizes, least) if sizes else (None, None)
+    if sizes and found is None:
+        warn_user(
+            f"The sizes that may change ({_listed(sizes)}) are not checked: the module takes no others that were tried: "
+            f"{failure}",
+            UserWarning,
+        )
+    return found
+
+
+def _search(
+    captured: Captured, sizes: dict[int, dict[int, str]], least: int
+) -> tuple[list[Tensor] | None, Exception | None]:
+    """The inputs of `find_other_inputs`, or what the module raised for others first."""
     module = captured.traced if captured.target is None else flat_target(captured)
     found = failure = None
     for change in (*_CHANGES, *(_MORE if captured.python_reads else ())):
-        inputs = _resized(captured.inputs, sizes, change)
+        inputs = _resized(captured.inputs, sizes, change, least)
         if inputs is None:
             continue
         try:
@@ -52,26 +65,92 @@ def find_other_inputs(captured: Captured, sizes: dict[int, dict[int, str]]) -> l
         found = found or inputs
         if not captured.python_reads:
             break
-    if found is None:
-        warn_user(
-            f"The sizes that may change ({_listed(sizes)}) are not checked: the module takes no others that were tried: "
-            f"{failure}",
-            UserWarning,
-        )
+    return found, failure
+
+
+def follow_hints(
+    captured: Captured, sizes: dict[int, dict[int, str]], hints: dict[tuple[int, int], Hint]
+) -> dict[int, dict[int, str]]:
+    """The sizes in which those of `Dim.AUTO` and `Dim.DYNAMIC` are as the module has them.
+
+    Those that only change together have one name, and those that may not change are left out. Sizes 0 and 1 may not.
+
+    Raises ValueError, and RuntimeError, for a size of DYNAMIC that may not change.
+    """
+    tied = []
+    names: dict[tuple[int, int], str] = {}
+    for (i, d), hint in hints.items():
+        size = captured.inputs[i].shape[d]
+        if size > 1 and _can_change(captured, {(i, d)}):
+            names[i, d] = sizes[i][d]
+        elif size > 1:
+            tied.append((i, d))
+        elif hint.name == "DYNAMIC":
+            raise ValueError(
+                "Found the following conflicts between user-specified ranges and inferred ranges from model tracing:\n"
+                f"- Received user-specified dim hint Dim.DYNAMIC(min={hint.min}, max={hint.max}), but export 0/1 specialized due to hint of {size} for dimension "
+                f"inputs['{captured.names[i]}'].shape[{d}]."
+            )
+    fixed = {(i, d): name for i, row in sizes.items() for d, name in row.items() if (i, d) not in hints}
+    for place in tied:
+        if place not in names:
+            group, name = _changing_with(captured, place, tied, fixed)
+            i, d = min(group, default=place)
+            names |= dict.fromkeys(group, name or sizes[i][d])
+    for (i, d), hint in hints.items():
+        if hint.name == "DYNAMIC" and (i, d) not in names:
+            raise RuntimeError(
+                f"Constraints violated: you marked {captured.names[i]}.size()[{d}] as dynamic but your code specialized it to be a "
+                f"constant ({captured.inputs[i].shape[d]}). If you're using Dim.DYNAMIC, replace it with either Dim.STATIC or "
+                "Dim.AUTO."
+            )
+    found: dict[int, dict[int, str]] = {}
+    for (i, d), name in sorted((fixed | names).items()):
+        found.setdefault(i, {})[d] = name
     return found
+
+
+def _changing_with(
+    captured: Captured, place: tuple[int, int], tied: list[tuple[int, int]], fixed: dict[tuple[int, int], str]
+) -> tuple[set[tuple[int, int]], str]:
+    """The places whose sizes change together with that of one (none: it does not change), and the name if they have one."""
+
+    def size(p: tuple[int, int]) -> int:
+        return captured.inputs[p[0]].shape[p[1]]
+
+    alike = [p for p in tied if p != place and size(p) == size(place)]
+    for name in dict.fromkeys(name for p, name in fixed.items() if size(p) == size(place)):
+        named = {p for p, n in fixed.items() if n == name}
+        if _can_change(captured, {place, *named}):
+            return {place}, name
+    groups = [{place, p} for p in alike] + ([{place, *alike}] if len(alike) > 1 else [])
+    return next((group for group in groups if _can_change(captured, group)), set()), ""
+
+
+def _can_change(captured: Captured, places: set[tuple[int, int]]) -> bool:
+    """Whether the module takes other sizes in these places, and the graph gives for them what the module does."""
+    sizes: dict[int, dict[int, str]] = {}
+    for i, d in places:
+        sizes.setdefault(i, {})[d] = ""
+    try:
+        return _search(captured, sizes, 2)[0] is not None  # of 1 would be broadcast
+    except GraphOfTheExample:
+        return False
 
 
 def _listed(sizes: dict[int, dict[int, str]]) -> str:
     return ", ".join(dict.fromkeys(name for row in sizes.values() for name in row.values()))
 
 
-def _resized(inputs: list[Tensor], sizes: dict[int, dict[int, str]], change: Callable) -> list[Tensor] | None:
-    """Inputs with other sizes, of the same elements again and again; None where one would be empty."""
+def _resized(
+    inputs: list[Tensor], sizes: dict[int, dict[int, str]], change: Callable, least: int
+) -> list[Tensor] | None:
+    """Inputs with other sizes, of the same elements again and again; None where one would be smaller than the least."""
     found = []
     for i, t in enumerate(inputs):
         for d in sizes.get(i, {}):
             size = change(t.shape[d])
-            if size < 1:
+            if size < least:
                 return None
             t = t.index_select(d, arange(size) % max(t.shape[d], 1))
         found.append(t)

@@ -10,6 +10,7 @@ from functools import cached_property
 from io import BytesIO
 from typing import Any
 
+from ...compile.jit.region import region
 from ...core.tensor.tensor import Tensor
 from ...fx import Graph as FXGraph
 from ...fx import GraphModule
@@ -22,10 +23,10 @@ from ..jit import save as save_program
 from ..jit.ir.graph import Graph
 from ..jit.ir.inlining import inlined
 from .capture import Captured, capture
-from .dims import Dim, dynamic_sizes
+from .dims import Dim, Hint, dynamic_sizes, hinted_sizes
 from .fx_graph import as_module, shown, size_symbols, with_state
 from .graph_signature import ExportGraphSignature
-from .other_sizes import find_other_inputs
+from .other_sizes import find_other_inputs, follow_hints
 from .symbols import Symbol, ValueRange
 
 __all__ = ["ExportedProgram", "export", "load", "save"]
@@ -242,15 +243,26 @@ def export(
         raise ValueError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
     if preserve_module_call_signature:
         raise NotImplementedError("torch.export.export(preserve_module_call_signature=...) is not implemented")
-    captured = capture(mod, args, kwargs or {})
-    sizes = dynamic_sizes(captured, dynamic_shapes, None, captured.names)
-    find_other_inputs(captured, sizes)
-    return ExportedProgram(captured, sizes, _ranges(dynamic_shapes))
+    with region.export():
+        captured = capture(mod, args, kwargs or {})
+        sizes = dynamic_sizes(captured, dynamic_shapes, None, captured.names)
+        hints = hinted_sizes(captured, dynamic_shapes)
+        sizes = follow_hints(captured, sizes, hints) if hints else sizes
+        find_other_inputs(captured, sizes, 2 if hints else 1)
+    return ExportedProgram(captured, sizes, _ranges(dynamic_shapes, sizes, hints))
 
 
-def _ranges(shapes: Any) -> dict[str, tuple[int, int]]:
-    found = [leaf for leaf in pytree.tree_leaves(shapes) if isinstance(leaf, Dim)]
-    return {dim.__name__: (dim.min, dim.max) for dim in found}
+def _ranges(
+    shapes: Any, sizes: dict[int, dict[int, str]], hints: dict[tuple[int, int], Hint]
+) -> dict[str, tuple[int, int]]:
+    """The bounds of each name; those that a hint gives start at 2."""
+    dims = [leaf for leaf in pytree.tree_leaves(shapes) if isinstance(leaf, Dim)]
+    found = {dim.__name__: (dim.min, dim.max) for dim in dims}
+    for (i, d), hint in hints.items():
+        if (name := sizes.get(i, {}).get(d)) is not None:
+            least, most = found.get(name, (2, 2**63 - 1))
+            found[name] = max(least, 2, hint.min or 0), min(most, most if hint.max is None else hint.max)
+    return found
 
 
 # ------------------------------------------------------------------------------------------ files

@@ -6,11 +6,12 @@ import enum
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from traceback import walk_tb
 from types import TracebackType
 from typing import Any
 
+from ...compile.jit.region import region
 from ...core.own_code import FILES
 from ...core.tensor.tensor import Tensor
 from ...nn.modules.module import Module
@@ -121,7 +122,8 @@ def export(
     if kwargs is None and args and isinstance(args[-1], dict) and not dynamo:
         args, kwargs = args[:-1], args[-1]
     exported = model if hasattr(model, "_captured") else None  # an ExportedProgram
-    with _exporting(model, training if not dynamo else TrainingMode.PRESERVE), _failures():
+    as_compiled = region.export() if dynamo else nullcontext()
+    with _exporting(model, training if not dynamo else TrainingMode.PRESERVE), _failures(), as_compiled:
         captured = exported._captured if exported else capture(model, args, kwargs or {}, reads_data=not dynamo)
         inputs = list(input_names or [])
         names = [inputs[i] if i < len(inputs) else name for i, name in enumerate(captured.names)]
