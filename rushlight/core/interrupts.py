@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from opcode import opmap
 from types import FrameType, TracebackType
+from typing import Any
 
 from .own_code import is_own_file
 
@@ -58,3 +59,20 @@ def _was_given(called: TracebackType, caller: TracebackType) -> bool:
         if any(type(v) is FrameType and v in callers for v in given):
             return True
     return False
+
+
+def is_again(known: Any, new: Any) -> bool:
+    """Whether a registry may take a function: it has none by that name, or one of the same definition.
+
+    An import that is interrupted is made again, and its module's decorators run a second time.
+    """
+    return known is None or _definition(known) == _definition(new)
+
+
+def _definition(function: Any) -> tuple[str, str, int]:
+    record = getattr(function, "record", None)  # an operator's entry point, which is generated
+    function = function if record is None else record.reference
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = getattr(function, "__code__", None)
+    return function.__module__, function.__qualname__, 0 if code is None else code.co_firstlineno

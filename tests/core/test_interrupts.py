@@ -1,13 +1,16 @@
 """Errors of signals' handlers, trace functions and other threads end a call, wherever they arrive."""
 
 import ctypes
+import importlib
 import signal
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 import rushlight as torch
+from rushlight.compile.lower.llvm import emitters
 from rushlight.core.interrupts import came_from_outside
 from rushlight.nn import functional as F
 
@@ -126,6 +129,35 @@ def test_a_compiled_step_is_not_given_up():
     assert interrupts
     assert f(x).item() == wanted
     assert not torch.compiler.explain(f).break_reasons if hasattr(torch.compiler, "explain") else True
+
+
+@pytest.mark.parametrize("kind", [ValueError, TypeError, RuntimeError, TimeoutError])
+def test_of_any_class(kind, monkeypatch):
+    """Also where errors of that class are caught to be explained."""
+    x, w = torch.randn(4, 4), torch.randn(4)
+
+    class OfKind(kind, Stop):
+        pass
+
+    monkeypatch.setattr(sys.modules[__name__], "Stop", OfKind)
+    for call in (lambda: F.linear(x, x, w), lambda: F.cross_entropy(x, w.long().abs()), lambda: x.clone().mul_(x)):
+        call()
+        assert list(everywhere(call, most=40))
+
+
+def test_an_interrupted_import_is_made_again():
+    """A module whose decorators have filled registries is imported once more."""
+    module = importlib.import_module("rushlight.compile.lower.llvm.vector_math")
+    source = Path(module.__file__).read_text()
+    code = compile(source, module.__file__, "exec")
+    known = emitters.emitter("exp", "float")
+    exec(code, {"__name__": module.__name__, "__package__": module.__package__, "__file__": module.__file__})
+    try:
+        assert emitters.emitter("exp", "float") is not known
+        with pytest.raises(ValueError, match="two emitters"):
+            emitters.emits("exp")(lambda b, x: x)
+    finally:
+        importlib.reload(module)
 
 
 def raised_by_signal():

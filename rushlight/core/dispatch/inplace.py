@@ -157,8 +157,8 @@ def _binary_method(record: Op, careful: Any = None) -> Any:
                                 _run_into(state, record.kernel_for(a), a, b)
                             _wrote(s, state)
                             return self
-                    except (ValueError, NoArray):  # shapes that do not fit: explained below
-                        pass
+                    except (ValueError, NoArray) as error:  # shapes that do not fit: explained below
+                        raise_if_interrupted(error)
         return careful(record, self, (other,), ())
 
     return method
@@ -313,6 +313,7 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     except NoArray as error:
         return write_without_array(record, self, others, metadata, error)
     except TypeError as error:
+        raise_if_interrupted(error)
         numbers = tuple([number_in(m) for m in metadata])
         if all(a is b for a, b in zip(numbers, metadata, strict=True)):
             for check in record.checks:
@@ -321,6 +322,7 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
             raise
         return write(record, self, others, numbers)
     except PARSED_FIRST as error:
+        raise_if_interrupted(error)
         raise_call_error(error)
         if isinstance(error, NotImplementedError) and (record.kind == "binary" or record.name in _SIZED_FIRST):
             _check_sizes(self._array.shape, others)

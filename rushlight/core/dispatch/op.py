@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import introspect
 
+from ..interrupts import is_again
 from ..locks import making
 from ..tensor.casting import ordered
 from ..tensor.channels_last import follow_channels
@@ -351,7 +352,7 @@ def _publish(
         FUNCTIONAL.update(functional)
     for n in (name, *aliases):
         if public:
-            if n in OPS:
+            if not is_again(OPS.get(n), function):
                 raise ValueError(f"operator {n!r} is registered twice")
             OPS[n] = function
             if functional is True:

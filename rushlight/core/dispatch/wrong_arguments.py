@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..device.backend import out_of_memory
+from ..interrupts import raise_if_interrupted
 from ..tensor.tensor import Tensor
 from .aten.schemas import composite_overloads, overloads
 from .errors import argument_type, was_raised
@@ -118,6 +119,7 @@ def explained(name: str, f: Callable, is_method: bool = False) -> Callable:
         try:
             return f(*args, **kwargs)
         except (AttributeError, IndexError, TypeError, ValueError, RuntimeError) as error:
+            raise_if_interrupted(error)
             better = call_error(error) if type(error) in PARSED_FIRST else None
             better = better or read_in_python(name, args) or _better(name, f, args, kwargs, error, is_method)
             if better is None:

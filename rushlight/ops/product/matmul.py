@@ -15,6 +15,7 @@ from ...core.dispatch.autocast import LOWER, Off, brought
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.slow_path import write_out
+from ...core.interrupts import raise_if_interrupted
 from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import F32, F64, MANY, conjugate
@@ -56,7 +57,8 @@ def mm(input, mat2, /):
     if (d is F32 or d is F64) and mat2.dtype is d and input.ndim == 2 and mat2.ndim == 2:
         try:
             return input.dot(mat2) if input.size > 1 < mat2.size else np.matmul(input, mat2)
-        except ValueError:
+        except ValueError as error:
+            raise_if_interrupted(error)
             refuse_shapes(input, mat2)
     for a, name in ((input, "self"), (mat2, "mat2")):
         if a.ndim != 2:
@@ -521,12 +523,14 @@ def _affine(input, weight, bias=None, /):
         return _affine_general(input, weight, bias)
     try:
         r = input.dot(weight.T) if input.ndim < 3 and input.size > 1 < weight.size else folded(input, weight.T)
-    except ValueError:
+    except ValueError as error:
+        raise_if_interrupted(error)
         refuse_shapes(input if input.ndim > 1 else input[None], weight.T)
     if bias is not None:
         try:
             np.add(r, bias, r)
-        except ValueError:
+        except ValueError as error:
+            raise_if_interrupted(error)
             _refuse_bias(r.shape, bias)
     return r
 
