@@ -74,13 +74,13 @@ def run(
                 if program is not programs[0]:
                     repeats.try_first(type(root), program)
                 return []
-    before = state.grad, state.inference
-    state.set(create_graph, False)
-    outer = running.task
-    running.task = task = (profiled or Pass)(keep_graph, create_graph, wanted, accumulate)
+    before, outer = state.recording(), running.task
+    task = (profiled or Pass)(keep_graph, create_graph, wanted, accumulate)
     task.repeats, task.outer = plain and jit.on, outer
     succeeded = False
     try:
+        state.set(create_graph, False)
+        running.task = task
         results = task.run(roots)
         succeeded = True
         return results
@@ -90,7 +90,8 @@ def run(
                 call(succeeded)
         finally:
             running.task = outer
-            state.set(*before)
+            state.grad, state.inference, state.level = before
+            state.refresh()
 
 
 class Pass:

@@ -81,14 +81,15 @@ def _use_grad_for_differentiable(step: _Step) -> _Step:
     @functools.wraps(step)
     def with_grad_mode(self, *args, **kwargs):
         state, mode = thread.state, self.defaults.get("differentiable", False)
-        before = state.grad
+        before = state.recording()
         if mode is not True and mode is not False:
             set_grad_enabled(mode)  # which raises
-        state.set(mode, state.inference)
         try:
+            state.set(mode, state.inference)
             return step(self, *args, **kwargs)
         finally:
-            state.set(before, state.inference)
+            state.grad, state.inference, state.level = before
+            state.refresh()
 
     return cast("_Step", with_grad_mode)
 

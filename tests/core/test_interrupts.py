@@ -5,12 +5,14 @@ import importlib
 import signal
 import sys
 import threading
+from inspect import CO_GENERATOR
 from pathlib import Path
 
 import pytest
 
 import rushlight as torch
 from rushlight.compile.lower.llvm import emitters
+from rushlight.core.dispatch.mode import thread
 from rushlight.core.interrupts import came_from_outside
 from rushlight.nn import functional as F
 
@@ -20,14 +22,22 @@ class Stop(Exception):
 
 
 class Tracer:
-    """A trace function that raises Stop at one event, counted over all frames inside Rushlight. seen: events until then."""
+    """A trace function that raises Stop at one event, counted over all frames inside Rushlight. seen: events until then.
 
-    def __init__(self, at):
-        self.at, self.seen = at, 0
+    events: which count; Python handles signals at calls and their ends only.
+    """
+
+    def __init__(self, at, events=("call", "line", "return", "exception")):
+        self.at, self.events, self.seen = at, events, 0
 
     def __call__(self, frame, event, arg):
-        if "rushlight" not in frame.f_code.co_filename or frame.f_code.co_filename == __file__:
+        code = frame.f_code
+        if "rushlight" not in code.co_filename or code.co_filename == __file__:
             return None
+        if code.co_flags & CO_GENERATOR:  # Python drops what is raised in one that is being closed
+            return None
+        if event not in self.events:
+            return self
         self.seen += 1
         if self.seen == self.at:
             self.where = (frame.f_code.co_filename[-40:], frame.f_lineno, frame.f_code.co_name, event)
@@ -35,9 +45,9 @@ class Tracer:
         return self
 
 
-def interrupted(call, at):
+def interrupted(call, at, *events):
     """Whether `call` was interrupted at an event, and how many events there were. Fails where Stop is lost."""
-    tracer, before = Tracer(at), sys.gettrace()
+    tracer, before = Tracer(at, *events), sys.gettrace()
     sys.settrace(tracer)
     try:
         call()
@@ -45,17 +55,19 @@ def interrupted(call, at):
         return True, tracer.seen
     finally:
         sys.settrace(before)
-        torch.set_grad_enabled(True)  # a context manager that is interrupted in its __exit__ cannot put the mode back
     assert tracer.seen < at, f"the error of event {at} was lost, {tracer.where}"
     return False, tracer.seen
 
 
-def everywhere(call, most=60):
+def everywhere(call, most=60, *events):
     """Interrupt calls at up to `most` events, spread over one call's; yields after each."""
-    _, events = interrupted(call, 1 << 60)
-    for at in range(1, events + 1, max(1, events // most)):
-        if interrupted(call, at)[0]:
+    _, n = interrupted(call, 1 << 60, *events)
+    for at in range(1, n + 1, max(1, n // most)):
+        if interrupted(call, at, *events)[0]:
             yield at
+            torch.set_grad_enabled(
+                True
+            )  # a context manager that was interrupted in its __exit__ has not put the mode back
 
 
 CALLS = {
@@ -129,6 +141,30 @@ def test_a_compiled_step_is_not_given_up():
     assert interrupts
     assert f(x).item() == wanted
     assert not torch.compiler.explain(f).break_reasons if hasattr(torch.compiler, "explain") else True
+
+
+def with_no_grad():
+    with torch.no_grad():
+        torch.ones(2).sin()
+
+
+PARAMETER = torch.ones(3, requires_grad=True)
+
+
+def step():
+    optimizer = torch.optim.SGD([PARAMETER], 0.1, momentum=0.9)
+    (PARAMETER * 2).sum().backward()
+    optimizer.step()
+
+
+@pytest.mark.parametrize("call", [with_no_grad, step])
+def test_gradients_are_recorded_afterwards(call):
+    """Only an interrupt at the first instruction of an `__exit__` leaves the mode, which no code of Python's can put back."""
+    call()
+    state = thread.state
+    for at in everywhere(call, 1000, ("call", "return")):
+        assert state.level == state.base_level(), at
+        assert state.grad or call is with_no_grad, at
 
 
 @pytest.mark.parametrize("kind", [ValueError, TypeError, RuntimeError, TimeoutError])
@@ -212,6 +248,6 @@ def test_where_it_came_from_is_known(sender):
     ],
 )
 def test_errors_of_a_call_are_its_own(call):
-    with pytest.raises(Exception) as caught:  # noqa: PT011, B017: of several kinds
+    with pytest.raises(Exception) as caught:
         call()
     assert not came_from_outside(caught.value)

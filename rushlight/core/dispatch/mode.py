@@ -41,7 +41,11 @@ def _silent_runner() -> Callable[..., Any]:
 
 
 class State:
-    """One thread's modes."""
+    """One thread's modes.
+
+    Python handles signals where calls begin and end, and an interrupt there must leave the modes as they are or as they were: they are
+    assigned in one statement, and so they are put back (`recording`).
+    """
 
     __slots__ = (
         "level",
@@ -78,8 +82,16 @@ class State:
         self.level = 1
 
     def set(self, grad: bool, inference: bool) -> None:
-        self.grad, self.inference = grad, inference
-        self.refresh()
+        watched = self.autocast is not None or self.witness is not None or self.is_watched()
+        level = 2 if watched else -1 if inference else 1 if grad else 0
+        self.grad, self.inference, self.level = grad, inference, level
+
+    def recording(self) -> tuple[bool, bool, int]:
+        """What `set` assigns, as it is now, to be assigned again: `state.grad, state.inference, state.level = before`.
+
+        Then `refresh()`, in case something began to watch meanwhile.
+        """
+        return self.grad, self.inference, self.level
 
     def is_watched(self) -> bool:
         """Whether every call is observed: level 2 for a reason other than autocast."""
@@ -218,7 +230,7 @@ class _Context(Context):
     """A mode of gradients."""
 
     def __init__(self):
-        self._outer: list[tuple[bool, bool]] = []
+        self._outer: list[tuple[bool, bool, int]] = []
 
     def _modes(self, state: State) -> tuple[bool, bool]:
         raise NotImplementedError
@@ -228,11 +240,23 @@ class _Context(Context):
 
     def __enter__(self):
         state = thread.state
-        self._outer.append((state.grad, state.inference))
-        state.set(*self._modes(state))
+        before = state.recording()
+        self._outer.append(before)
+        self._begin(state, before)
+
+    def _begin(self, state: State, before: tuple[bool, bool, int]) -> None:
+        """Set the modes; as they were `before` where that is interrupted: no `__exit__` is called then."""
+        try:
+            state.set(*self._modes(state))
+        except BaseException:
+            state.grad, state.inference, state.level = before
+            raise
 
     def __exit__(self, *exc: object) -> None:
-        thread.state.set(*self._outer.pop())
+        state = thread.state
+        state.grad, state.inference, state.level = self._outer[-1]
+        del self._outer[-1]
+        state.refresh()
 
 
 def _maker_of(cls: type) -> Any:
@@ -332,7 +356,7 @@ class set_grad_enabled(_Context):
             observer.grad_mode_set(mode)
         state = thread.state
         self.mode, self.prev = mode, state.grad
-        self._before = (state.grad, state.inference)
+        self._before = state.recording()
         state.set(self.mode, state.inference)
 
     def _modes(self, state):
@@ -343,10 +367,10 @@ class set_grad_enabled(_Context):
 
     def __enter__(self):
         self._outer.append(self._before)
-        thread.state.set(self.mode, thread.state.inference)
+        self._begin(thread.state, self._before)
 
     def __call__(self, f):
-        thread.state.set(*self._before)
+        thread.state.set(*self._before[:2])
         return super().__call__(f)
 
 
