@@ -7,6 +7,7 @@ cannot be imported, or an attribute that torch's Tensor has, comes with what is 
 import linecache
 import re
 
+from ..core.interrupts import innermost
 from ..core.own_code import in_package
 from ..core.tensor.tensor import Tensor
 from ..doctor.pages import page_of_error
@@ -50,9 +51,7 @@ def without_finder(traceback):
 
 
 def _ends_in_finder(traceback):
-    while traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return traceback.tb_frame.f_code.co_filename in _FINDER
+    return innermost(traceback).tb_frame.f_code.co_filename in _FINDER
 
 
 def _name_nearest_import(error):
@@ -79,8 +78,7 @@ def _failed_code(traceback):
     """The part of the program's text that raised: the expression where Python knows it, else its line."""
     if traceback is None:
         return ""
-    while traceback.tb_next is not None:
-        traceback = traceback.tb_next
+    traceback = innermost(traceback)
     code = traceback.tb_frame.f_code
     line = linecache.getline(code.co_filename, traceback.tb_lineno)
     first, last, start, end = list(code.co_positions())[traceback.tb_lasti // 2]

@@ -23,7 +23,10 @@ _LIBRARIES = {"rushlight", "numpy", "scipy", "llvmlite", "ml_dtypes", "mpi4py", 
 def raise_if_interrupted(error: BaseException) -> None:
     """Raise `error` again if it came from outside; called where an error is caught that is not to end a call."""
     if came_from_outside(error):
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # this frame is in its traceback: together they would keep the call's tensors until a collection
 
 
 def came_from_outside(error: BaseException) -> bool:
@@ -45,7 +48,19 @@ def came_from_outside(error: BaseException) -> bool:
     package = module.partition(".")[0]
     if package in _LIBRARIES or package in sys.stdlib_module_names:
         return False
-    return tb.tb_frame.f_code.co_code[tb.tb_lasti] != _RAISE
+    return not is_statement(tb)
+
+
+def innermost(traceback: TracebackType) -> TracebackType:
+    """The last entry of a traceback: where its error arose."""
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback
+
+
+def is_statement(traceback: TracebackType) -> bool:
+    """Whether a `raise` statement runs at an entry."""
+    return traceback.tb_frame.f_code.co_code[traceback.tb_lasti] == _RAISE
 
 
 def _was_given(called: TracebackType, caller: TracebackType) -> bool:
@@ -61,8 +76,8 @@ def _was_given(called: TracebackType, caller: TracebackType) -> bool:
     return False
 
 
-def is_again(known: Any, new: Any) -> bool:
-    """Whether a registry may take a function: it has none by that name, or one of the same definition.
+def may_register(known: Any, new: Any) -> bool:
+    """Whether a registry may take a function `new`: it knows none by that name, or one of the same definition.
 
     An import that is interrupted is made again, and its module's decorators run a second time.
     """

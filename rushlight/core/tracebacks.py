@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from .failed_call import failed_call
+from .interrupts import innermost
 from .own_code import FILES, NUMPY
 
 __all__ = ["shorten", "was_raised_inside"]
@@ -54,9 +55,7 @@ def was_raised_inside(traceback: TracebackType | None) -> bool:
     """Whether the frame that raised is Rushlight's, or NumPy's."""
     if traceback is None:
         return False
-    while traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return _file(traceback).startswith((*FILES, *_NUMPY))
+    return _file(innermost(traceback)).startswith((*FILES, *_NUMPY))
 
 
 def _shorten_one(error: BaseException) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.interrupts import is_again
+from ...core.interrupts import may_register
 from ...core.tensor.dtype import bfloat16
 from ..ir.graph import Call
 from ..ir.lazy import Lazy
@@ -29,7 +29,7 @@ def rule(
 
     def register(f: Callable) -> Callable:
         for name in names:
-            if not is_again(RULES.get(name), f):
+            if not may_register(RULES.get(name), f):
                 raise ValueError(f"two rules for {name!r}")
             RULES[name] = f
         CHECKING.update(names if checks else ())

@@ -8,6 +8,8 @@ import numpy as np
 
 from ..device.backend import out_of_memory
 from ..device.buffer import outline_of
+from ..interrupts import innermost, is_statement
+from ..own_code import NUMPY
 from ..tensor import dtype as dtypes
 from ..tensor.dtype import type_word
 from ..tensor.size import broadcast_shapes
@@ -83,15 +85,10 @@ def _unlike_schema(name: str, metadata: tuple) -> str:
 
 def was_raised(error: Exception) -> bool:
     """Whether a `raise` statement made the error, and not NumPy's own checks."""
-    from opcode import opmap
-
-    trace = error.__traceback__
-    if trace is None:
+    if error.__traceback__ is None:
         return False
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    code = trace.tb_frame.f_code
-    return "numpy" not in code.co_filename and code.co_code[trace.tb_lasti] == opmap["RAISE_VARARGS"]
+    last = innermost(error.__traceback__)
+    return is_statement(last) and not last.tb_frame.f_code.co_filename.startswith(NUMPY)
 
 
 def type_error(message: str) -> TypeError:

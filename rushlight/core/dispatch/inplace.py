@@ -39,7 +39,9 @@ from .overlap import (
     at_places,
     by_element,
     check_apart,
+    check_broadcast,
     check_disjoint,
+    check_stored,
     is_by_element,
     is_expanded,
     is_read_again,
@@ -312,26 +314,16 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
         r = compute(record, arrays, metadata, own)
     except NoArray as error:
         return write_without_array(record, self, others, metadata, error)
-    except TypeError as error:
-        raise_if_interrupted(error)
-        numbers = tuple([number_in(m) for m in metadata])
-        if all(a is b for a, b in zip(numbers, metadata, strict=True)):
-            for check in record.checks:
-                check(tensors)
-            raise_call_error(error)
+    except PARSED_FIRST as error:
+        numbers = _numbers_instead(record, tensors, metadata, error)
+        if numbers is None:
             raise
         return write(record, self, others, numbers)
-    except PARSED_FIRST as error:
-        raise_if_interrupted(error)
-        raise_call_error(error)
-        if isinstance(error, NotImplementedError) and (record.kind == "binary" or record.name in _SIZED_FIRST):
-            _check_sizes(self._array.shape, others)
-        raise
     finally:
         state.target = None
     if r is not self._array:
         r = as_array(r)
-        _check_stored(self._array, r, record.name)
+        check_stored(self._array, r, record.name)
         if is_dense and type(r) is np.ndarray:
             copy_into(self._array, r)
         else:
@@ -343,6 +335,28 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     if state.level > 1:
         observe(state, record, tensors, metadata, self, r)
     return self
+
+
+def _numbers_instead(record: Op, tensors: tuple, metadata: tuple, error: Exception) -> tuple | None:
+    """The options with numbers for tensors without dimensions, where those made a TypeError.
+
+    Else None, or torch's error where another one comes first there.
+    """
+    raise_if_interrupted(error)
+    if isinstance(error, TypeError):
+        numbers = tuple([number_in(m) for m in metadata])
+        if any(a is not b for a, b in zip(numbers, metadata, strict=True)):
+            return numbers
+        for check in record.checks:
+            check(tensors)
+    raise_call_error(error)
+    if isinstance(error, NotImplementedError) and (record.kind == "binary" or record.name in _SIZED_FIRST):
+        own, *others = [t._array.shape for t in tensors if isinstance(t, Tensor)]
+        check_broadcast(own, np.broadcast_shapes(own, *others))
+    return None
+
+
+_SIZED_FIRST = ("clamp.tensor",)  # as binary operators: sizes are looked at before types
 
 
 def _is_alone(arrays: list, own: np.ndarray) -> bool:
@@ -494,41 +508,12 @@ def _compute_in_order(record: Op, arrays: list, metadata: tuple, target: np.ndar
         raise out_of_order(f"{record.name}_")
     own = arrays[0].dtype is target.dtype
     # raises what is wrong with the arguments
-    _check_stored(target, as_array(execute(record, arrays, metadata)), record.name)
+    check_stored(target, as_array(execute(record, arrays, metadata)), record.name)
     if (find := record.places) is not None:
         at_places(target, arrays[1:], lambda places, others: find(places, others, *metadata))
     else:
         by_element(target, [target if own else arrays[0], *arrays[1:]], lambda part: execute(record, part, metadata))
     return target
-
-
-_SIZED_BY_RESULT = ("addmm", "addmv", "baddbmm")  # torch's kernels that check the memory and not the broadcast
-
-
-_SIZED_FIRST = ("clamp.tensor",)  # as binary operators: sizes are looked at before types
-
-
-def _check_sizes(shape: tuple[int, ...], others: tuple) -> None:
-    """Raise RuntimeError where the result of an element by element operator is larger than the tensor it goes to."""
-    whole = np.broadcast_shapes(shape, *(t._array.shape for t in others if isinstance(t, Tensor)))
-    if whole != shape:
-        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(whole)}")
-
-
-def _check_stored(target: np.ndarray, r: np.ndarray, name: str) -> None:
-    """Raise RuntimeError where a result has another shape or a type that cannot be cast to that of `target`."""
-    if r.shape != target.shape and name in _SIZED_BY_RESULT:
-        sizes = f"input tensor size {list(target.shape)} and output tensor size {list(r.shape)}"
-        raise RuntimeError(f"Bad in-place call: {sizes} should match")
-    if r.shape != target.shape and np.broadcast_shapes(r.shape, target.shape) != target.shape:
-        raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(r.shape)}")
-    if r.dtype is not target.dtype:
-        result, to = dtypes.from_numpy(r.dtype), dtypes.from_numpy(target.dtype)
-        of_bools = result is dtypes.int8 and name.startswith("pow")  # NumPy's power of booleans
-        if not dtypes.can_cast(result, to) and not of_bools:
-            raise RuntimeError(
-                f"result type {type_word(result)} can't be cast to the desired output type {type_word(to)}"
-            )
 
 
 # ---------------------------------------------------------------------------------------------- history

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import introspect
 
-from ..interrupts import is_again
+from ..interrupts import may_register
 from ..locks import making
 from ..tensor.casting import ordered
 from ..tensor.channels_last import follow_channels
@@ -352,7 +352,7 @@ def _publish(
         FUNCTIONAL.update(functional)
     for n in (name, *aliases):
         if public:
-            if not is_again(OPS.get(n), function):
+            if not may_register(OPS.get(n), function):
                 raise ValueError(f"operator {n!r} is registered twice")
             OPS[n] = function
             if functional is True:

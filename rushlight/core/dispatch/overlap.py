@@ -15,9 +15,11 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
 from ..device.buffer import Buffer, as_array, outline_of
+from ..tensor import dtype as dtypes
 from ..tensor.casting import castable, copy_into, innermost_first
 from ..tensor.placeholder import flags_of, has_places
 from ..tensor.storage import address_of
+from ..tensor.tensor import type_word
 
 if TYPE_CHECKING:
     from .op import Op
@@ -148,6 +150,31 @@ def store(out: np.ndarray, a: Any) -> None:
         write_in_order(np.asarray, out, castable(as_array(a), out.dtype))
     else:
         copy_into(out, a)
+
+
+_SIZED_BY_RESULT = ("addmm", "addmv", "baddbmm")  # torch's kernels that check the memory and not the broadcast
+
+
+def check_stored(target: np.ndarray, r: np.ndarray, name: str) -> None:
+    """Raise RuntimeError where a result has another shape or a type that cannot be cast to that of `target`."""
+    if r.shape != target.shape:
+        if name in _SIZED_BY_RESULT:
+            sizes = f"input tensor size {list(target.shape)} and output tensor size {list(r.shape)}"
+            raise RuntimeError(f"Bad in-place call: {sizes} should match")
+        check_broadcast(target.shape, r.shape)
+    if r.dtype is not target.dtype:
+        result, to = dtypes.from_numpy(r.dtype), dtypes.from_numpy(target.dtype)
+        of_bools = result is dtypes.int8 and name.startswith("pow")  # NumPy's power of booleans
+        if not dtypes.can_cast(result, to) and not of_bools:
+            raise RuntimeError(
+                f"result type {type_word(result)} can't be cast to the desired output type {type_word(to)}"
+            )
+
+
+def check_broadcast(shape: tuple[int, ...], result: tuple[int, ...]) -> None:
+    """Raise RuntimeError where a result of this shape does not fit into a tensor's."""
+    if np.broadcast_shapes(result, shape) != shape:
+        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(result)}")
 
 
 def by_element(target: np.ndarray, arrays: list, compute: Callable) -> None:

@@ -170,10 +170,10 @@ def _in_region(record: Op, tensors: tuple, metadata: tuple, state: Any) -> Any:
 
 def operator(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
     """As `call`, for Python's operators: an operand of a foreign type gives NotImplemented."""
-    if error is not None:
-        raise_if_interrupted(error)
     if are_operands(tensors):
         return call(record, tensors, metadata, error)
+    if error is not None:
+        raise_if_interrupted(error)
     return _asked(record, tensors, metadata) if _any_asks(tensors) else NotImplemented
 
 

@@ -122,8 +122,7 @@ def export(
     if kwargs is None and args and isinstance(args[-1], dict) and not dynamo:
         args, kwargs = args[:-1], args[-1]
     exported = model if hasattr(model, "_captured") else None  # an ExportedProgram
-    as_compiled = region.export() if dynamo else nullcontext()
-    with _exporting(model, training if not dynamo else TrainingMode.PRESERVE), _failures(), as_compiled:
+    with _exporting(model, training, dynamo), _failures():
         captured = exported._captured if exported else capture(model, args, kwargs or {}, reads_data=not dynamo)
         inputs = list(input_names or [])
         names = [inputs[i] if i < len(inputs) else name for i, name in enumerate(captured.names)]
@@ -177,14 +176,15 @@ def _opset(wanted: int | None) -> int:
 
 
 @contextmanager
-def _exporting(model: Any, training: Any) -> Iterator[None]:
-    """Let the network be in the mode of the export, and put each part's mode back."""
+def _exporting(model: Any, training: Any, dynamo: bool) -> Iterator[None]:
+    """Let the network be in the mode of the export, and put each part's mode back. With `dynamo` it keeps its own."""
     modes = [(m, m.training) for m in model.modules()] if isinstance(model, Module) else []
-    if modes and training != TrainingMode.PRESERVE:
+    if modes and not dynamo and training != TrainingMode.PRESERVE:
         model.train(training == TrainingMode.TRAINING)
     outer, _state.exporting = is_in_onnx_export(), True
     try:
-        yield
+        with region.export() if dynamo else nullcontext():
+            yield
     finally:
         _state.exporting = outer
         for module, mode in modes:

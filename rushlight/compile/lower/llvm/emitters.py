@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from ....core.interrupts import is_again
+from ....core.interrupts import may_register
 from ...ir.scalar_ops import SCALAR_OPS
 from .ir import Builder, Val
 
@@ -35,7 +35,7 @@ def emits(name: str, *kinds: str) -> Callable[[Emitter], Emitter]:
         for kind in kinds or ("float", "double"):
             if name not in SCALAR_OPS or kind not in _KINDS:
                 raise ValueError(f"no scalar operator {name!r}, or no kind of registers {kind!r}")
-            if not is_again(_emitters.get((name, kind)), rule):
+            if not may_register(_emitters.get((name, kind)), rule):
                 raise ValueError(f"two emitters of {name!r} for {kind} registers")
             _emitters[name, kind] = rule
         return rule
