@@ -51,8 +51,17 @@ def modules():
 
 
 def is_package(module):
-    """Whether torch's module has modules below it."""
-    return any(known.startswith(module + ".") for known in _index())
+    """Whether torch's module has modules below it. Each `from ... import` in a function asks that of the module."""
+    return module in _packages()
+
+
+@functools.cache
+def _packages():
+    found = set()
+    for module in _index():
+        while (module := module.rpartition(".")[0]) and module not in found:
+            found.add(module)
+    return found
 
 
 @functools.cache

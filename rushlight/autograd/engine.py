@@ -102,6 +102,7 @@ class Pass:
         self.wanted, self.accumulate = wanted, accumulate
         self.captured_edges = set(wanted or ())
         self.captured: dict[Any, Tensor] = {}
+        self.needed: set[Any] | None = None  # the nodes on the way to what is wanted; None: all of them
         self.grads: dict[Any, Any] = {}
         self.summed: set[Any] = set()  # edges whose waiting gradient this pass made by adding: it may add into it
         self.uses: dict[Leaf, int] = {}
@@ -122,7 +123,7 @@ class Pass:
         for edge, _ in roots:
             if type(edge) is Leaf:
                 self._release_leaf(edge)
-        needed = None if self.wanted is None else self._needed(order)
+        needed = self.needed = None if self.wanted is None else self._needed(order)
         grads = self.grads
         for node in order:
             g = grads.pop(node, None)
@@ -240,9 +241,18 @@ class Pass:
                     self._release_leaf(edge)
 
     def _gradients(self, node: Node, g: Any) -> Any:
-        """Those of a node's inputs, or None."""
+        """Those of a node's inputs, or None; of an operator's those that are wanted, as in torch."""
         _check_saved(node)
-        return node.backward(g) if node.hooks is None or not node.hooks.packed else _unpacked_backward(node, g)
+        edges = () if self.needed is None or not node.chooses else self._leading(node.edges)
+        if node.hooks is not None and node.hooks.packed:
+            return _unpacked_backward(node, g, *edges)
+        return node.backward(g, *edges)
+
+    def _leading(self, edges: tuple) -> tuple:
+        """(The edges with None for each that leads to nothing wanted), or () where all lead there."""
+        wanted, needed = self.captured_edges, self.needed or ()
+        found = tuple([e if e in wanted or e in needed else None for e in edges])
+        return () if found == edges else (found,)
 
     def _before(self, node: Node, g: Any) -> Any:
         """Run the hooks on the gradient of the node's result."""
@@ -541,14 +551,14 @@ def _check_saved(node: Any) -> None:
         stale(target, s.root, s, "of its result")
 
 
-def _unpacked_backward(node: Any, g: Any) -> tuple:
+def _unpacked_backward(node: Any, g: Any, *edges: tuple) -> tuple:
     """The node's backward with what its saved-tensor hooks packed unpacked for the time of the call."""
     from .graph import opened
 
     packed = node.saved
     node.saved = opened(packed)
     try:
-        return node.backward(g)
+        return node.backward(g, *edges)
     finally:
         node.saved = packed
 

@@ -207,3 +207,62 @@ def test_pack_hooks_leave_their_input_alone():
         pytest.raises(RuntimeError, match="pack hook is modifying its input in place"),
     ):
         x * x
+
+
+def _given(result, inputs, **options):
+    """Which gradients of its inputs the node of `result` is asked for, as its hook is shown them."""
+    found = []
+    handle = result.grad_fn.register_hook(lambda gi, go: found.append([g is not None for g in gi]))
+    rl.autograd.grad(result.sum(), inputs, retain_graph=True, **options)
+    handle.remove()
+    return found[0]
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_only_the_gradients_that_are_wanted_are_computed(create_graph):
+    """As in torch: no product for the weights where a program asks for the derivative by the input alone."""
+    x, w, b = (rl.rand(*n, requires_grad=True) for n in ((3, 4), (4, 5), (5,)))
+    y = rl.addmm(b, x, w)
+    options = {"create_graph": create_graph}
+    assert _given(y, x, **options) == [False, True, False]
+    assert _given(y, (b, w), **options) == [True, False, True]
+    assert _given((x * 1) * (x + 1), x, **options) == [True, True]
+    image, kernel, bias = (rl.rand(*n, requires_grad=True) for n in ((1, 2, 5, 5), (3, 2, 3, 3), (3,)))
+    z = rl.nn.functional.conv2d(image, kernel, bias)
+    assert _given(z, image, **options) == [True, False, False]
+    assert _given(z, kernel, **options) == [False, True, False]
+    assert _given(rl.cat([x * 1, x + 1]), x, **options) == [True, True]
+
+
+def test_an_input_alone_by_backward_and_by_a_write_into_a_view():
+    x, w = rl.rand(3, requires_grad=True), rl.rand(1, requires_grad=True)
+    y = x * w
+    found = []
+    y.grad_fn.register_hook(lambda gi, go: found.append([g is not None for g in gi]))
+    y.sum().backward(inputs=[x], retain_graph=True)
+    y.sum().backward()
+    assert found == [[True, False], [True, True]]
+    q = x * 1
+    q[:1].mul_(w)
+    (by_w,) = rl.autograd.grad(q.sum(), w, retain_graph=True)
+    assert by_w.tolist() == x[:1].tolist() and _given(q, x) == [True, False]
+    (by_x,) = rl.autograd.grad(q.sum(), x)
+    assert by_x.tolist() == [w.item(), 1.0, 1.0]
+
+
+def test_a_function_of_the_users_gets_all_that_it_returns():
+    class Product(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a * b
+
+        @staticmethod
+        def backward(ctx, g):
+            a, b = ctx.saved_tensors
+            asked.append(ctx.needs_input_grad)
+            return g * b, g * a
+
+    asked = []
+    a, b = rl.ones(2, requires_grad=True), rl.ones(2, requires_grad=True)
+    assert _given(Product.apply(a * 1, b), a) == [True, True] and asked == [(True, True)]

@@ -370,6 +370,44 @@ def test_a_second_derivative_and_the_state_of_the_module(made):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-6)
 
 
+def test_a_module_whose_eager_history_is_always_made_does_without_programs(made):
+    """That runs it twice. What was called before, and its history is asked for later, still has one."""
+    net = nn.Sequential(
+        nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1)
+    )
+    x = torch.rand(5, 2, requires_grad=True)
+
+    def step():
+        inner, edge = net(x), net(x * 0)
+        (g,) = torch.autograd.grad(inner.sum(), x, create_graph=True)
+        (h,) = torch.autograd.grad(edge.sum(), x, create_graph=True)
+        net.zero_grad()
+        (g.square().sum() + h.sum() + edge.sum()).backward()
+        return net[0].weight.grad.numpy().copy()
+
+    with plain():
+        expected = step()
+    waiting = []
+    with noted():
+        for _ in range(20):
+            waiting.append(net(x))
+            np.testing.assert_allclose(step(), expected, rtol=1e-4, atol=1e-6)
+    assert made == ["Sequential"] and net in module_calls._refused and id(net) not in module_calls._kept
+    for y in waiting:
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        assert g.grad_fn is not None
+
+
+def test_a_look_at_the_graph_now_and_then_takes_no_program_away(made):
+    net = Network().eval()
+    with noted():
+        for i in range(60):
+            y = net(batch()[0])
+            if i % 8 == 0:
+                assert y.grad_fn.name() == "AddmmBackward0"
+    assert made == ["Network"] and id(net) in module_calls._kept
+
+
 def test_a_second_derivative_of_what_has_changed_raises(made):
     net = Network()
     x = prepared(net)

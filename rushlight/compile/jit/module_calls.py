@@ -50,6 +50,8 @@ FIRST = 2  # calls of one signature before it is captured; twice as many with ea
 _ATTEMPTS = 4  # captures of one module besides those of programs, and of what waits for its second capture
 _FUNCTION_MODES = 5  # where these begin in `modes()`
 _CALLS = 32  # of outermost modules that are looked at once a loop's backward is a program
+_ASKED = 3  # replays that a call whose eager history is made costs: the module runs once more
+_MOST_OWED = 12  # beyond it a module's programs cost more than they save
 _MOST_SEEN = 1_000_000  # objects among which a program is searched for its own module: 1 s
 
 made: Slot[Callable[[ModuleCalls], None]] = Slot()  # for tests: called for each new program
@@ -69,7 +71,7 @@ class ModuleCalls(CompiledStep):
 
     def reset(self) -> None:
         super().reset()
-        self.attempts = 0
+        self.attempts = self.owed = 0
 
     @property
     def function(self) -> Callable:  # type: ignore[override]
@@ -85,7 +87,15 @@ class ModuleCalls(CompiledStep):
     def __call__(self, module: Any, args: tuple, kwargs: dict[str, Any]) -> Any:  # type: ignore[override]
         if self._is_plain() or type(module) is not self.kind:
             return module._call_impl(*args, **kwargs)
+        if self.owed > _MOST_OWED:
+            self.forgo("its eager history is made too often, as by create_graph=True: that runs the module again")
+            return module._call_impl(*args, **kwargs)
         return self._run(args, kwargs)
+
+    def forgo(self, why: str) -> None:
+        """Do without programs from now on."""
+        self.captured = []
+        self._close(why)
 
     def _is_plain(self) -> bool:
         """Also in other threads, whose digits depend on themselves alone, while a profile is to show the operators, a debugger
@@ -196,7 +206,7 @@ class ModuleCalls(CompiledStep):
         if new.backward is not None:
             own = weakref.ref(self), weakref.ref(new)  # which hold the program
             generators = generators_of(new.graph.nodes)
-            new.program.remember = lambda leaves, inputs: Again(own, leaves, inputs, generators)
+            new.program.remember = lambda leaves, inputs: Again(*[r() for r in own], leaves, inputs, generators)
 
 
 def _whole(spec: Any, t: Any) -> tuple:
@@ -282,31 +292,32 @@ def _is_globals(o: Any) -> bool:
 class Again:
     """What it takes to make the eager history of one call: its arguments, and the random streams before it."""
 
-    __slots__ = ("inputs", "leaves", "own", "seq", "streams")
+    __slots__ = ("calls", "captured", "inputs", "leaves", "seq", "streams")
 
-    def __init__(self, own: tuple, leaves: list, inputs: list, generators: list):
-        """own: weak references to the module's programs and to the one that ran."""
-        self.own, self.leaves, self.inputs = own, leaves, inputs
+    def __init__(self, calls: ModuleCalls, captured: _Captured, leaves: list, inputs: list, generators: list):
+        """calls, captured: the module's programs and the one that ran, which may be dropped before this is asked."""
+        self.calls, self.captured = calls, captured
+        self.leaves, self.inputs = leaves, inputs
         self.streams = [(g, g.snapshot()) for g in generators]
         self.seq = tick()
+        calls.owed = max(calls.owed - 1, 0)
 
     def edges(self) -> list | None:
         """The edges of the results, by calling the module again; None where that would give something else."""
-        calls, captured = (r() for r in self.own)
-        module = None if calls is None else calls.module()
-        if calls is None or module is None or captured is None:
+        module = self.calls.module()
+        if module is None:
             return None
+        self.calls.owed += _ASKED
         moved = self.moved()
         with _Before(moved, self.seq) as before:
-            is_same = before.can and self._is_as_it_was(captured, moved)
-            return self._edges(calls, module, captured) if is_same else None
+            return self._edges(module) if before.can and self._is_as_it_was(moved) else None
 
-    def _edges(self, calls: ModuleCalls, module: Any, captured: _Captured) -> list:
-        state = thread.state
+    def _edges(self, module: Any) -> list:
+        calls, captured, state = self.calls, self.captured, thread.state
         args, kwargs = rebuild(captured.guards.template, self.leaves.__getitem__)
         before = state.grad, state.inference
         now = [(g, g.snapshot()) for g, _ in self.streams]
-        written = [_Content(t) for t in self._written(captured)]
+        written = [_Content(t) for t in self._written()]
         listener, state.listener = state.listener, None
         state.set(True, False)
         calls.plain.on = True
@@ -329,11 +340,8 @@ class Again:
 
     def moved(self) -> list[tuple[Tensor, np.ndarray]]:
         """The tensors that show other memory than in the call, and what they showed."""
-        captured = self.own[1]()
-        if captured is None:
-            return []
-        written = {id(t) for t in self._written(captured)}
-        pairs = [(s.tensor(self.leaves), a) for s, a in zip(captured.sources, self.inputs, strict=True)]
+        written = {id(t) for t in self._written()}
+        pairs = [(s.tensor(self.leaves), a) for s, a in zip(self.captured.sources, self.inputs, strict=True)]
         return [
             (t, a)
             for t, a in pairs
@@ -345,21 +353,18 @@ class Again:
 
     def forgo(self, why: str) -> None:
         """Let the module do without programs from now on."""
-        calls = self.own[0]()
-        if calls is not None:
-            calls.captured = []
-            calls._close(why)
+        self.calls.forgo(why)
 
-    def _written(self, captured: _Captured) -> list[Tensor]:
-        sources = [s for s, _ in captured.outcome.written]
+    def _written(self) -> list[Tensor]:
+        sources = [s for s, _ in self.captured.outcome.written]
         return [t for s in sources if isinstance(t := s.tensor(self.leaves), Tensor)]
 
-    def _is_as_it_was(self, captured: _Captured, moved: list[tuple[Tensor, np.ndarray]]) -> bool:
+    def _is_as_it_was(self, moved: list[tuple[Tensor, np.ndarray]]) -> bool:
         """Whether the tensors that the call read, the module and the modes are as they were."""
-        guards = captured.guards
+        captured, guards = self.captured, self.captured.guards
         if modes()[2:] != guards.modes[2:] or guards.mismatch(self.leaves, guards.template, guards.modes) is not None:
             return False
-        written, elsewhere = {id(t) for t in self._written(captured)}, {id(t) for t, _ in moved}
+        written, elsewhere = {id(t) for t in self._written()}, {id(t) for t, _ in moved}
         for source, a in zip(captured.sources, self.inputs, strict=True):
             t = source.tensor(self.leaves)
             if isinstance(t, Tensor) and id(t) not in written:

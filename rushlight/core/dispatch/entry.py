@@ -306,7 +306,7 @@ class Saved:
 
     def backward_text(self) -> str:
         n = len(self.arrays)
-        lines = ["def backward(node, g):"]
+        lines = ["def backward(node, g, edges=None):"]
         if self.names:
             lines.append(f"    ({''.join('s_' + x + ', ' for x in self.names)}) = node.saved")
         for x in self.names:
@@ -319,10 +319,10 @@ class Saved:
             lines.append(f"        s_{x} = as_kept(record, s_{x}, s_{x}{KEPT}, {x!r})")
         if None in self.record.rules:
             args = self._arguments(None)
-            lines.append("    needs = tuple([e is not None for e in node.edges])")
+            lines.append("    needs = tuple([e is not None for e in (node.edges if edges is None else edges)])")
             lines.append(f"    return rule_joint({args})")
             return "\n".join(lines) + "\n"
-        lines.append(f"    ({''.join(f'e{i}, ' for i in range(n))}) = node.edges")
+        lines.append(f"    ({''.join(f'e{i}, ' for i in range(n))}) = node.edges if edges is None else edges")
         parts = []
         for i, name in enumerate(self.arrays):
             has = name in self.record.rules
@@ -772,7 +772,9 @@ def _install_rules(record: Op, saved: Saved, sources: dict[str, str]) -> None:
     cls.tensor_slots, cls.saved_names = saved.tensor_slots(), tuple(saved.names)
     if record.rules:
         backward = FunctionType(_code(sources["backward"], "backward", record), scope, "backward")
+        backward.__defaults__ = (None,)
         cls.backward = backward  # type: ignore[method-assign]
+        cls.chooses = not record.signature.variadic  # torch computes those of all tensors of a list
     scope["finish"] = FunctionType(_code(sources["finish"], "finish", record), scope, "finish")
 
 

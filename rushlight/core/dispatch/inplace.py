@@ -635,6 +635,7 @@ class CopySlices(Node):
     """
 
     __slots__ = ("inner", "chain", "strides")
+    chooses = True
     inner: Any
     chain: tuple
     strides: tuple[int, ...] | None
@@ -653,12 +654,13 @@ class CopySlices(Node):
             part = replay(part, record, metadata)
         return part._edge
 
-    def backward(self, g: Tensor) -> tuple:
+    def backward(self, g: Tensor, edges: tuple | None = None) -> tuple:
         whole = part = self._copied(g)
         for record, metadata in self.chain:
             part = replay(part, record, metadata)
-        grads = self.inner.backward(part.clone())  # type: ignore[attr-defined]
-        if self.edges[0] is not None:
+        inner, g = self.inner, part.clone()  # type: ignore[attr-defined]
+        grads = inner.backward(g, edges) if inner.chooses else inner.backward(g)
+        if (edges or self.edges)[0] is not None:
             if grads[0] is None:
                 part.zero_()  # type: ignore[attr-defined]
             else:

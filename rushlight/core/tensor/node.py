@@ -79,6 +79,9 @@ class Node:
     shown: Any = None  # of a class whose operator is several of torch's: what `next_functions` is
     turns: tuple[int, ...] | None = None  # of a class whose inputs get their gradients in another order than their own
     parts: Any = None  # of a class whose nodes represent several each: what gives those that there are already
+    chooses = (
+        False  # of a class whose `backward(g, edges)` computes the gradients of those edges alone that are not None
+    )
 
     seq: int
     edges: tuple
