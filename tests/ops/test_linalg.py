@@ -233,6 +233,40 @@ def test_a_zero_on_the_diagonal_of_a_triangle():
     np.testing.assert_array_equal(x.numpy(), [[0.5], [np.inf]])
 
 
+ORDERS = {
+    "rows": lambda a: a,
+    "columns": lambda a: np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2),
+    "part of rows": lambda a: np.concatenate([a, a], -1)[..., : a.shape[-1]],
+    "part of columns": lambda a: (
+        np.concatenate([a, a], -2).swapaxes(-1, -2).copy().swapaxes(-1, -2)[..., : a.shape[-1], :]
+    ),
+    "each second": lambda a: np.repeat(np.repeat(a, 2, -1), 2, -2)[..., ::2, ::2],
+    "backwards": lambda a: a[..., ::-1, ::-1].copy()[..., ::-1, ::-1],
+}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_triangular_systems_in_each_order_of_memory(kind, order, batch):
+    """By BLAS's own substitution, which is told where the numbers lie, as by NumPy's general solver."""
+    n = 9
+    a, b = _draw((*batch, n, n), kind) / n, _draw((*batch, n, 3), kind)
+    a[..., range(n), range(n)] += 2
+    a = ORDERS[order](a)
+    for upper in (False, True):
+        for unit in (False, True):
+            read = np.triu(a) if upper else np.tril(a)
+            if unit:
+                read[..., range(n), range(n)] = 1
+            x = lu.substitute(a, b, upper, unit)
+            _near(read @ x, b, kind)
+            if (quick := lu._by_blas(a, b, upper, unit)) is not None:
+                np.testing.assert_array_equal(quick, x)
+    assert lu._by_blas(np.where(np.eye(n) > 0, 0, a).astype(kind), b, True, False) is None
+    assert lu._by_blas(np.where(np.eye(n) > 0, np.nan, a).astype(kind), b, True, True) is None
+
+
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("left", [False, True])
 @pytest.mark.parametrize("adjoint", [False, True])
@@ -555,7 +589,7 @@ def test_factors_of_lapack_and_of_numpys_steps(monkeypatch, shape, kind):
 
 def test_factors_of_one_matrix_are_lapacks():
     """3,900 us for 100 x 100 otherwise."""
-    if lu._function(np.dtype(np.float32)) is None:
+    if lu._function(np.dtype(np.float32), "getrf", 6) is None:
         pytest.skip("NumPy has another BLAS")
     assert lu._getrf(np.ones((1, 9, 9), np.float32)) is not None
     assert lu._getrf(np.ones((100, 9, 9), np.float32)) is None and lu._getrf(np.ones((1, 9, 9), np.int64)) is None

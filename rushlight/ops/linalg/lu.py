@@ -1,8 +1,8 @@
 """LU factors with partial pivoting and triangular systems.
 
-NumPy offers LAPACK's solvers but not its LU factors. They are those of the OpenBLAS that NumPy's wheels bring; where it is
-missing, and for many small matrices, they are computed here: a panel of columns at a time, the rest by matrix products,
-all matrices of a batch together.
+NumPy offers LAPACK's solvers but neither its LU factors nor its substitution. They are those of the OpenBLAS that NumPy's
+wheels bring; where it is missing, and for many small matrices, factors are computed here, a panel of columns at a time, the
+rest by matrix products, all matrices of a batch together; and triangular systems are solved by NumPy's general solver.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _getrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     b, m, n = a.shape
     if not a.size or b > _MATRICES_A_COLUMN * min(m, n):
         return None
-    function = _function(a.dtype)
+    function = _function(a.dtype, "getrf", 6)
     if function is None:
         return None
     columns = np.array(a.swapaxes(1, 2), order="C")
@@ -117,17 +117,17 @@ def _getrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
 
 
 @made_once
-def _function(dtype: np.dtype) -> Any:
-    """getrf for a type, with integers of 64 bits, found through the extension of NumPy's that is linked with it."""
+def _function(dtype: np.dtype, name: str, arguments: int) -> Any:
+    """BLAS's or LAPACK's function for a type, with integers of 64 bits, found through the extension of NumPy's that is linked with it."""
     if not HAS_CTYPES:
         return None
     letter = _LETTERS.get(dtype)
     library = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
-    name = f"scipy_{letter}getrf_64_"
+    name = f"scipy_{letter}{name}_64_"
     if letter is None or not hasattr(library, name):
         return None
     function = getattr(library, name)
-    function.argtypes = [ctypes.c_void_p] * 6
+    function.argtypes = [ctypes.c_void_p] * arguments
     function.restype = None
     return function
 
@@ -198,6 +198,9 @@ def substitute(a, b, upper, unit=False):
 
     A zero on the diagonal gives infinities and nans, as in LAPACK's trtrs.
     """
+    x = _by_blas(a, b, upper, unit)
+    if x is not None:
+        return x
     a = np.triu(a) if upper else np.tril(a)
     n = a.shape[-1]
     if unit:
@@ -208,6 +211,35 @@ def substitute(a, b, upper, unit=False):
             return np.linalg.solve(a, b)
         return np.linalg.solve(a[..., ::-1, ::-1], b[..., ::-1, :])[..., ::-1, :]
     return _substitute_by_rows(a, b, upper)
+
+
+def _by_blas(a, b, upper, unit):
+    """The same by BLAS's trsm, in a copy of b; None where there is none, and for what it does not give as LAPACK does."""
+    if type(a) is not np.ndarray or type(b) is not np.ndarray or a.dtype is not b.dtype or not a.size:
+        return None
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    n, k = b.shape[-2:]
+    if not b.size or _count(batch) > _MATRICES_A_COLUMN * n or not np.isfinite(a).all():
+        return None
+    function = _function(a.dtype, "trsm", 11)
+    if function is None or not (unit or a.diagonal(0, -2, -1).all()):
+        return None
+    x = np.array(b if b.shape[:-2] == batch else np.broadcast_to(b, (*batch, n, k)), order="C")
+    stride = a.strides[-2:]
+    is_transposed = n > 1 and stride[0] == a.itemsize and stride[1] >= n * a.itemsize and not stride[1] % a.itemsize
+    if not is_transposed and (stride[1] != a.itemsize or stride[0] < n * a.itemsize or stride[0] % a.itemsize):
+        a = np.ascontiguousarray(a)
+        stride = a.strides[-2:]
+    # Row by row in memory these are the transposes: x^T a^T = b^T, where a^T has its elements below, if a's are above.
+    where = b"U" if upper == is_transposed else b"L"
+    sizes = [ctypes.c_int64(s) for s in (k, n, max(stride[is_transposed] // a.itemsize, n), k)]
+    columns, rows, step_a, step_x = map(ctypes.byref, sizes)
+    one = np.ones((), a.dtype)
+    fixed = b"R", where, b"T" if is_transposed else b"N", b"U" if unit else b"N", columns, rows, one.ctypes.data
+    whole = a if a.shape[:-2] == batch else np.broadcast_to(a, (*batch, n, n))
+    for i in np.ndindex(batch):
+        function(*fixed, whole[i].ctypes.data, step_a, x[i].ctypes.data, step_x)
+    return x
 
 
 def _substitute_by_rows(a, b, upper):

@@ -60,7 +60,11 @@ def sum_in_order(a, axis, keepdims=False):
     m = math.prod(shape[first:stop])
     kept = (*shape[:first], *(1,) * (stop - first if keepdims else 0), *shape[stop:])
     n = math.prod(shape[stop:])
-    if m == size:
+    if m == 1:
+        r = a + a.dtype.type(0)
+    elif n == 1 and m <= SIDE_BY_SIDE and size < MANY:
+        r = _one_after_another(a.reshape(-1, m))
+    elif m == size:
         r = _whole(a, lanes)
     elif n == 1:
         r = _rows(a.reshape(-1, m), lanes)
