@@ -43,7 +43,7 @@ __all__ = ["NativeUpdate", "native_update"]
 # quick variant over 100,000.
 _PARALLEL, _PER_THREAD = 1_000_000, 500_000
 _VERSIONS = 8  # of one update's code: options that change what it does
-_FLOATS = ("float32", "float64")
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
 _kernels: Route[_Versions] = Route("update", is_shared=True)
 
 
@@ -189,6 +189,7 @@ def _kernel(update: Callable, kinds: tuple, options: dict[str, Any], quick: bool
 def _make_kernel(update: Callable, kinds: tuple, options: dict[str, Any], quick: bool) -> Any:
     try:
         traced = trace(update, kinds, options)
+        quick = quick and kinds[0][0].itemsize > 2  # a float32 number's last bit may be a short one's
         return Kernel(traced, quick and serves(traced), flush=quick)
     except (NotTraceable, NotImplementedError) as why:
         _kernels.tell_refused(lambda: named(update), why)

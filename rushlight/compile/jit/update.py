@@ -12,7 +12,8 @@ result, since any of them may change from step to step. Where the update compare
   - a number that depends on a counter, both outcomes are followed, and the result is a tree of `Branch` and `Leaf`.
 
 Roundings are those of `rushlight.optim.dense.Dense`: a number is a float64, an array operation rounds in the array's
-type, and a number that meets an array is rounded to that type first.
+type, and a number that meets an array is rounded to that type first. float16 and bfloat16 compute in float32, and each
+operation's result is rounded once more, as those of tensors are.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from ..ir.graph import Value
 from ..ir.scalar_ops import SCALAR_OPS
 from .options import is_number
 
-_F64 = np.dtype(np.float64)
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 _DEPTH, _RUNS = (
     8,
     64,
@@ -327,16 +328,27 @@ class Traced:
     def __init__(self, tracer: _Tracer, expr: Expr):
         self.tracer, self.expr = tracer, expr
 
-    def _number(self, x: Any) -> Expr:
-        """A Python number or `Number` in the array's type."""
+    @property
+    def kind(self) -> np.dtype:
+        """The type in which operations compute."""
+        return self.expr.dtype if self.expr.dtype.itemsize > 2 else _F32
+
+    @property
+    def x(self) -> Expr:
+        """The element as operations take it."""
+        return cast(self.expr, self.kind)
+
+    def _number(self, x: Any, kind: np.dtype | None = None) -> Expr:
+        """A Python number or `Number` in a type, by default the one in which operations compute."""
+        kind = kind or self.kind
         if type(x) is Number:
-            return cast(x.expr, self.expr.dtype)
+            return cast(x.expr, kind)
         if isinstance(x, int | float) and math.isfinite(x):
-            return const(x, self.expr.dtype)
+            return const(x, kind)
         raise NotTraceable(f"an operand is of type {type(x).__name__}")
 
     def _operand(self, x: Any) -> Expr:
-        return x.expr if type(x) is Traced else self._number(x)
+        return x.x if type(x) is Traced else self._number(x)
 
     def _scaled(self, x: Any, factor: Any) -> Expr:
         """x times a number. A factor of exactly 1, which `Dense` leaves out, changes no bit."""
@@ -344,18 +356,22 @@ class Traced:
         return x if type(factor) is not Number and factor == 1 else apply("mul", x, self._number(factor))
 
     def _sum(self, other: Any, alpha: Any) -> Expr:
-        """This and alpha times another, rounded once."""
-        other = self._operand(other)
+        """This and alpha times another, rounded once. Numbers take the array's own type first."""
+        other = other.x if type(other) is Traced else self._own(other)
         if type(alpha) is not Number and alpha == 1:
-            return apply("add", self.expr, other)
-        return apply("fma", other, self._number(alpha), self.expr)
+            return apply("add", self.x, other)
+        return apply("fma", other, self._own(alpha), self.x)
+
+    def _own(self, x: Any) -> Expr:
+        """A number as the array's type has it."""
+        return cast(self._number(x, self.expr.dtype), self.kind)
 
     def _set(self, expr: Expr) -> Traced:
-        self.expr = expr
+        self.expr = cast(expr, self.expr.dtype)
         return self
 
-    def _new(self, op: str, *args: Expr) -> Traced:
-        return Traced(self.tracer, apply(op, *args))
+    def _new(self, expr: Expr) -> Traced:
+        return Traced(self.tracer, cast(expr, self.expr.dtype))
 
     def is_complex(self) -> bool:
         return False
@@ -367,7 +383,7 @@ class Traced:
         return Number(self.tracer, cast(self.expr, _F64), None)
 
     def __iadd__(self, count: Any) -> Traced:
-        return self._set(cast(apply("add", self.item().expr, _float64(count)), self.expr.dtype))
+        return self._set(apply("add", self.item().expr, _float64(count)))
 
     def __imul__(self, other: Any) -> Traced:
         return self.mul_(other)
@@ -378,31 +394,30 @@ class Traced:
         return self._set(self._sum(other, alpha))
 
     def mul_(self, other: Any) -> Traced:
-        return self._set(apply("mul", self.expr, self._operand(other)))
+        return self._set(apply("mul", self.x, self._operand(other)))
 
     def div_(self, other: Any) -> Traced:
-        return self._set(apply("div", self.expr, self._operand(other)))
+        return self._set(apply("div", self.x, self._operand(other)))
 
     def sqrt_(self) -> Traced:
-        return self._set(apply("sqrt", self.expr))
+        return self._set(apply("sqrt", self.x))
 
     def lerp_(self, end: Traced, weight: Any) -> Traced:
-        dtype = self.expr.dtype
-        weight = weight.rounded(dtype) if type(weight) is Number else float(dtype.type(weight))
-        way, part = apply("sub", end.expr, self.expr), self._number(weight)
+        weight = weight.rounded(self.kind) if type(weight) is Number else float(self.kind.type(weight))
+        way, part = apply("sub", end.x, self.x), self._number(weight)
         if abs(weight) < 0.5:
-            return self._set(apply("fma", way, part, self.expr))
-        rest = apply("sub", part, const(1, dtype))
-        return self._set(apply("fma", way, rest, end.expr))
+            return self._set(apply("fma", way, part, self.x))
+        rest = apply("sub", part, const(1, self.kind))
+        return self._set(apply("fma", way, rest, end.x))
 
     def addcmul_(self, x: Traced, y: Traced, *, value: Any = 1) -> Traced:
-        return self._set(apply("fma", self._scaled(x, value), y.expr, self.expr))
+        return self._set(apply("fma", self._scaled(x, value), y.x, self.x))
 
     def addcdiv_(self, x: Traced, y: Traced, *, value: Any = 1) -> Traced:
-        return self._set(apply("add", self.expr, apply("div", self._scaled(x, value), y.expr)))
+        return self._set(apply("add", self.x, apply("div", self._scaled(x, value), y.x)))
 
     def copy_(self, other: Traced) -> Traced:
-        return self._set(cast(other.expr, self.expr.dtype))
+        return self._set(other.expr)
 
     def fill_(self, value: Any) -> Traced:
         return self._set(self._number(value))
@@ -410,33 +425,33 @@ class Traced:
     # ----------------------------------------------------------------------------------------------- new arrays
 
     def __neg__(self) -> Traced:
-        return self._new("neg", self.expr)
+        return self._new(apply("neg", self.x))
 
     def add(self, other: Any, *, alpha: Any = 1) -> Traced:
-        return Traced(self.tracer, self._sum(other, alpha))
+        return self._new(self._sum(other, alpha))
 
     def sub(self, other: Traced) -> Traced:
-        return self._new("sub", self.expr, other.expr)
+        return self._new(apply("sub", self.x, other.x))
 
     def mul(self, other: Any) -> Traced:
-        return self._new("mul", self.expr, self._operand(other))
+        return self._new(apply("mul", self.x, self._operand(other)))
 
     def div(self, other: Any) -> Traced:
-        return self._new("div", self.expr, self._operand(other))
+        return self._new(apply("div", self.x, self._operand(other)))
 
     __mul__, __truediv__ = mul, div
 
     def __rtruediv__(self, number: Any) -> Traced:
-        return self._new("mul", apply("div", const(1.0, self.expr.dtype), self.expr), self._number(number))
+        return self._new(apply("div", const(1.0, self.kind), self.x)).mul(number)
 
     def addcmul(self, x: Traced, y: Traced, *, value: Any = 1) -> Traced:
-        return self._new("fma", self._scaled(x, value), y.expr, self.expr)
+        return self._new(apply("fma", self._scaled(x, value), y.x, self.x))
 
     def sqrt(self) -> Traced:
-        return self._new("sqrt", self.expr)
+        return self._new(apply("sqrt", self.x))
 
     def abs(self) -> Traced:
-        return self._new("abs", self.expr)
+        return self._new(apply("abs", self.x))
 
     def maximum(self, other: Traced) -> Traced:
-        return self._new("maximum", self.expr, other.expr)
+        return self._new(apply("maximum", self.x, other.x))

@@ -175,15 +175,15 @@ def _loads(exprs: list[Expr], values: set[Value]) -> list[Expr]:
 def _body(update: Update, rows: _Rows, index: int, declarations: dict[str, str]) -> str:
     """void body<index>(arrays..., row, start, stop): one leaf's loop over a part of one parameter."""
     b = Builder(declarations)
-    element, size = register(update.roles[0].value.dtype), update.roles[0].value.dtype.itemsize
-    lanes = vector_bytes() // size
+    dtype = update.roles[0].value.dtype
+    lanes = vector_bytes() // max(dtype.itemsize, 4)  # short floats are float32 in registers
     start, stop = Val("%start", "i64"), Val("%stop", "i64")
     known: dict[int, Val] = {}
     for k, e in enumerate(rows.hoisted[index]):
         slot = b.emit(f"getelementptr i64, ptr %row, i64 {1 + k}", "ptr")
         known[id(e)] = b.splat(b.load(register(e.dtype), 0, slot.text, 8), lanes)
     elements = _Elements(b, update, rows.leaves[index], known, rows.quick)
-    plain, masked = _Plain(b, element, lanes, size), _Masked(b, element, lanes, size)
+    plain, masked = _Plain(b, dtype, lanes), _Masked(b, dtype, lanes)
     for step in (fast_math.UNROLL * lanes, lanes) if rows.quick else (lanes,):
         with b.loop(start, b.op("sub", stop, step - 1), step) as i:
             elements.write(plain, [b.op("add", i, k) for k in range(0, step, lanes)])
@@ -225,17 +225,19 @@ class _Elements:
 class _Plain:
     """Whole vectors of memory."""
 
-    def __init__(self, b: Builder, element: str, lanes: int, size: int):
-        self.b, self.element, self.lanes, self.size = b, element, lanes, size
+    def __init__(self, b: Builder, dtype: np.dtype, lanes: int):
+        self.b, self.dtype, self.lanes, self.size = b, dtype, lanes, dtype.itemsize
+        self.element = arithmetic.memory(dtype)
 
     def place(self, base: str, i: Val) -> str:
         return self.b.emit(f"getelementptr {self.element}, ptr {base}, i64 {i.text}", "ptr").text
 
     def load(self, base: str, i: Val) -> Val:
-        return self.b.load(self.element, self.lanes, self.place(base, i), self.size)
+        x = self.b.load(self.element, self.lanes, self.place(base, i), self.size)
+        return arithmetic.from_memory(self.b, x, self.dtype)
 
     def store(self, x: Val, base: str, i: Val) -> None:
-        self.b.store(x, self.place(base, i), self.size)
+        self.b.store(arithmetic.to_memory(self.b, x, self.dtype), self.place(base, i), self.size)
 
 
 class _Masked(_Plain):
@@ -247,7 +249,7 @@ class _Masked(_Plain):
         limits = b.splat(count, self.lanes)
         mask = f"icmp slt <{self.lanes} x i64> <{positions}>, {limits.text}"
         self.mask = b.emit(mask, "i1", self.lanes)
-        kind = "f32" if self.element == "float" else "f64"
+        kind = {"float": "f32", "double": "f64", "half": "f16"}.get(self.element, self.element)
         vector = f"<{self.lanes} x {self.element}>"
         self.load_symbol = f"@llvm.masked.load.v{self.lanes}{kind}.p0"
         self.store_symbol = f"@llvm.masked.store.v{self.lanes}{kind}.p0"
@@ -255,12 +257,15 @@ class _Masked(_Plain):
         b.declare(self.store_symbol, f"declare void {self.store_symbol}({vector}, ptr, i32, {self.mask.type})")
 
     def load(self, base: str, i: Val) -> Val:
-        ones = self.b.splat(number(1.0, self.element), self.lanes)
+        one = arithmetic.to_memory(self.b, constant(1.0, self.dtype), self.dtype)
+        ones = self.b.splat(one, self.lanes)
         kind, place = ones.type, self.place(base, i)
         args = f"ptr {place}, i32 {self.size}, {self.mask.type} {self.mask.text}, {kind} {ones.text}"
-        return self.b.emit(f"call {kind} {self.load_symbol}({args})", self.element, self.lanes, pure=False)
+        x = self.b.emit(f"call {kind} {self.load_symbol}({args})", self.element, self.lanes, pure=False)
+        return arithmetic.from_memory(self.b, x, self.dtype)
 
     def store(self, x: Val, base: str, i: Val) -> None:
+        x = arithmetic.to_memory(self.b, x, self.dtype)
         args = f"{x.type} {x.text}, ptr {self.place(base, i)}, i32 {self.size}, {self.mask.type} {self.mask.text}"
         self.b.line(f"call void {self.store_symbol}({args})")
 
