@@ -129,7 +129,7 @@ class Pass:
             g = grads.pop(node, None)
             if needed is not None and node not in needed:
                 if g is not None and node in self.captured_edges:
-                    self._capture(node, self._before(node, g))
+                    self._capture(node, self._before(node, g, False))
                 self._skip(node)
                 continue
             if g is None:
@@ -197,10 +197,10 @@ class Pass:
     # ------------------------------------------------------------------------------------------ one node
 
     def _visit(self, node: Node, g: Any) -> None:
+        if self.wanted is not None and node in self.captured_edges:
+            self._capture(node, g)  # as it comes, in torch too: hooks change what is wanted of nodes that do not run
         if node.hooks is not None:
             g = self._before(node, g)
-        if self.wanted is not None and node in self.captured_edges:
-            self._capture(node, g)
         if type(node) is Output:
             self._deliver_output(node, g)
             return
@@ -254,8 +254,8 @@ class Pass:
         found = tuple([e if e in wanted or e in needed else None for e in edges])
         return () if found == edges else (found,)
 
-    def _before(self, node: Node, g: Any) -> Any:
-        """Run the hooks on the gradient of the node's result."""
+    def _before(self, node: Node, g: Any, executes: bool = True) -> Any:
+        """Run the hooks on the gradient of the node's result; those of the node itself only if the node runs."""
         hooks = node.hooks
         if hooks is None:
             return g
@@ -266,7 +266,7 @@ class Pass:
             if t is not None:
                 t._grad = _own(g) if t._grad is None else t._grad + g
                 _tell_graded(t)
-        if hooks.pre:
+        if hooks.pre and executes:
             g = _run_pre_hooks(hooks.pre, g)
         return g
 
@@ -617,15 +617,17 @@ def _run_pre_hooks(table: Any, g: Any) -> Any:
 
 
 def _run_post_hooks(node: Node, grads: tuple, g: Any) -> tuple:
-    outputs = tuple(g) if isinstance(g, list) else (g,)
+    outputs, places = tuple(g) if isinstance(g, list) else (g,), node.differentiable()
+    found = [*grads]
     for hook in list(node.hooks.post.values()):
-        new = hook(tuple(grads), outputs)
+        new = hook(tuple([found[i] for i in places]), outputs)
         if new is not None:
             new = new if isinstance(new, tuple) else (new,)
-            if len(new) != len(grads):
-                raise RuntimeError(f"hook returned {len(new)} gradients, expected {len(grads)}")
-            grads = new
-    return grads
+            if len(new) != len(places):
+                raise RuntimeError(f"hook returned {len(new)} gradients, expected {len(places)}")
+            for i, gradient in zip(places, new, strict=True):
+                found[i] = gradient
+    return tuple(found)
 
 
 def _called(node: Node, grads: tuple) -> Any:

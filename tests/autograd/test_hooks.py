@@ -266,3 +266,42 @@ def test_a_function_of_the_users_gets_all_that_it_returns():
     asked = []
     a, b = rl.ones(2, requires_grad=True), rl.ones(2, requires_grad=True)
     assert _given(Product.apply(a * 1, b), a) == [True, True] and asked == [(True, True)]
+
+
+def test_what_is_wanted_of_a_node_that_runs_is_not_changed_by_its_hooks():
+    """torch captures it before the hooks where something else is reached through the node, and after them otherwise."""
+    a = rl.ones(2, requires_grad=True)
+    t = a * 3
+    t.register_hook(lambda g: g * 2)
+    y = (t * 5).sum()
+    (alone,) = rl.autograd.grad(y, t, retain_graph=True)
+    by_a, with_a = rl.autograd.grad(y, (a, t), retain_graph=True)
+    assert (alone.tolist(), by_a.tolist(), with_a.tolist()) == ([10.0] * 2, [30.0] * 2, [5.0] * 2)
+    first, second = a.chunk(2)
+    first.register_hook(lambda g: g * 2)
+    y = (first * 5 + second).sum()
+    assert rl.autograd.grad(y, (first, a), retain_graph=True)[0].tolist() == [5.0]
+    assert rl.autograd.grad(y, first)[0].tolist() == [10.0]
+
+
+def test_hooks_of_a_node_that_does_not_run_are_not_called():
+    a = rl.ones(2, requires_grad=True)
+    t, called = a * 3, []
+    t.grad_fn.register_prehook(lambda go: called.append("pre"))
+    t.grad_fn.register_hook(lambda gi, go: called.append("post"))
+    rl.autograd.grad((t * 5).sum(), t)
+    assert called == []
+
+
+def test_hooks_see_the_inputs_that_have_gradients_in_torch():
+    x, source = rl.ones(3, requires_grad=True), rl.ones(2, requires_grad=True)
+    assert _given((x * 1).index_add_(0, rl.tensor([0, 2]), source), (x, source)) == [True, True]
+    y = (x * 1).index_add(0, rl.tensor([0, 2]), source)
+    y.grad_fn.register_hook(lambda gi, go: (gi[0] * 2, gi[1] * 3))
+    y.grad_fn.register_hook(lambda gi, go: (gi[0], gi[1] * 2))
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0] * 3 and source.grad.tolist() == [6.0] * 2
+    y = x * 2
+    y.grad_fn.register_hook(lambda gi, go: (gi[0], gi[0], gi[0]))
+    with pytest.raises(RuntimeError, match="hook returned 3 gradients, expected"):
+        y.sum().backward()

@@ -131,26 +131,27 @@ class Node:
         """For each input that has a gradient, (the node that made it, which of its results it is); (None, 0) without."""
         if self.shown is not None:
             return self.shown(self)
-        return tuple(function_of(e) for e in self._differentiable())
+        return tuple(function_of(self.edges[i]) for i in self.differentiable())
 
     def function(self, index: int) -> tuple:
         """The node that the user sees behind result number `index`, and which of that one's results it is."""
         return self, index
 
-    def _differentiable(self) -> tuple:
-        """The edges of those inputs for which the operator has a rule."""
-        op = self.op
+    def differentiable(self) -> list[int]:
+        """The places among the edges of those inputs for which the operator has a rule."""
+        op, every = self.op, [*range(len(self.edges))]
         if type(self).__name__ == _WITHOUT:
-            return tuple(e for e in self.edges if e is not None)
+            return [i for i in every if self.edges[i] is not None]
         if op is not None and op.host_indices and op.signature.variadic:
-            return self.edges[: op.rest]
+            return every[: op.rest]
         if op is None or op.signature.variadic or not op.rules:
-            return self.edges
-        edges = [e for i, e in enumerate(zip(op.signature.arrays, self.edges)) if i != self.number]
+            return every
+        if self.number is not None:
+            every.remove(self.number)
         if op.kind == "binary":
-            return tuple(e for _, e in edges)
-        joint = None in op.rules
-        return tuple(e for name, e in edges if (name not in _NEVER if joint else name in op.rules))
+            return every
+        joint, names = None in op.rules, op.signature.arrays
+        return [i for i in every if (names[i] not in _NEVER if joint else names[i] in op.rules)]
 
     @property
     def metadata(self) -> dict:
