@@ -325,19 +325,16 @@ class Pass:
         if left:
             return
         g = self.grads.pop(leaf, None)
-        if g is None:
+        if g is None or (self.wanted is not None and (leaf not in self.captured_edges or leaf.ref is no_tensor)):
             return
         if leaf.hooks is not None:
             if leaf.hooks.grad_dtype and leaf.hooks.grad_dtype is not g.dtype:
                 g = g.to(leaf.hooks.grad_dtype)  # type: ignore[attr-defined]
             if leaf.hooks.tensor:
                 g = _run_tensor_hooks(leaf.hooks.tensor, g)
-        if self.wanted is not None:
-            if leaf not in self.captured_edges or leaf.ref is no_tensor:
-                return
-            if not self.accumulate:
-                self._capture(leaf, g)
-                return
+        if self.wanted is not None and not self.accumulate:
+            self._capture(leaf, g)
+            return
         t = leaf.ref()
         if t is not None and (t._edge is leaf or leaf.is_of(t)):
             if leaf.hooks is not None and leaf.hooks.pre:

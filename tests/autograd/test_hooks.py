@@ -305,3 +305,13 @@ def test_hooks_see_the_inputs_that_have_gradients_in_torch():
     y.grad_fn.register_hook(lambda gi, go: (gi[0], gi[0], gi[0]))
     with pytest.raises(RuntimeError, match="hook returned 3 gradients, expected"):
         y.sum().backward()
+
+
+def test_hooks_of_leaves_that_are_not_wanted_are_not_called():
+    a, b, called = rl.ones(2, requires_grad=True), rl.ones(2, requires_grad=True), []
+    a.register_hook(lambda g: called.append("a"))
+    b.register_hook(lambda g: called.append("b"))
+    rl.autograd.grad((a * b).sum(), b)
+    (a * b).sum().backward(inputs=[b])
+    rl.autograd.backward([a, b], [rl.ones(2), rl.ones(2)], inputs=[b])
+    assert called == ["b"] * 3 and a.grad is None
