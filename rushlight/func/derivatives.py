@@ -354,9 +354,10 @@ def _without_draws(func: Callable) -> Callable:
 
     @wraps(func)
     def call(*args: Any) -> Any:
-        before = default_generator.position()
+        before, start = default_generator.position(), default_generator.snapshot()
         result = func(*args)
         if default_generator.position() != before:
+            default_generator.restore(start)
             raise drew_in_error_mode()
         return result
 
