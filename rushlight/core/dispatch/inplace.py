@@ -50,7 +50,7 @@ from .overlap import (
     shares_places,
     store,
 )
-from .python_signatures import PARSED_FIRST, call_error, raise_call_error
+from .python_signatures import PARSED_FIRST, call_error, raise_call_error, refused
 from .scalars import number_as
 from .signatures import OfInplace
 from .slow_path import are_operands, call, common_type, composed, execute, finish, number_in, observe, plain, prepare
@@ -92,7 +92,9 @@ def _general_method(record: Op) -> Any:
 def _unary_method(record: Op) -> Any:
     least = record.jit_min_elements or 0
 
-    def method(input):
+    def method(input=..., *more):
+        if more or input is ...:
+            raise refused(f"{record.name}_", ("input",), more)
         state = thread.state
         a = input._array
         d = a.dtype
@@ -128,7 +130,9 @@ def _binary_method(record: Op, careful: Any = None) -> Any:
     careful = careful or write
     least = record.jit_min_elements or 0
 
-    def method(self, other):
+    def method(self, other=..., *more):
+        if more or other is ...:
+            raise refused(f"{record.name}_", ("self", "other"), more)
         state = thread.state
         level = state.level
         if level == 0 or (level == 1 and self._edge is None and (self._view is None or not _is_of_leaf(self._view))):
