@@ -106,7 +106,7 @@ def logical_not(input: Tensor, *, out: Any = None) -> Tensor:
     """Whether each element is zero."""
     ...
 
-def logical_not_(input: Tensor = ..., *more: Any) -> Tensor:
+def logical_not_(input: Tensor) -> Tensor:
     """In-place form of `logical_not`: the result is written into the tensor, which is returned."""
     ...
 
@@ -154,7 +154,7 @@ def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     """The logistic function 1 / (1 + exp(-input)) of each element."""
     ...
 
-def sigmoid_(input: Tensor = ..., *more: Any) -> Tensor:
+def sigmoid_(input: Tensor) -> Tensor:
     """In-place form of `sigmoid`: the result is written into the tensor, which is returned."""
     ...
 
@@ -178,7 +178,7 @@ def sinc(input: Tensor, *, out: Any = None) -> Tensor:
     """sin(pi * input) / (pi * input) of each element, and 1 at 0."""
     ...
 
-def sinc_(input: Tensor = ..., *more: Any) -> Tensor:
+def sinc_(input: Tensor) -> Tensor:
     """In-place form of `sinc`: the result is written into the tensor, which is returned."""
     ...
 
@@ -470,7 +470,7 @@ def erf(input: Tensor, *, out: Any = None) -> Tensor:
     """The error function of each element: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to it."""
     ...
 
-def erf_(input: Tensor = ..., *more: Any) -> Tensor:
+def erf_(input: Tensor) -> Tensor:
     """In-place form of `erf`: the result is written into the tensor, which is returned."""
     ...
 
@@ -478,7 +478,7 @@ def erfc(input: Tensor, *, out: Any = None) -> Tensor:
     """1 - erf(input) of each element, exact where that is near 0."""
     ...
 
-def erfc_(input: Tensor = ..., *more: Any) -> Tensor:
+def erfc_(input: Tensor) -> Tensor:
     """In-place form of `erfc`: the result is written into the tensor, which is returned."""
     ...
 
@@ -486,7 +486,7 @@ def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse of `erf`: infinite at -1 and 1, nan beyond."""
     ...
 
-def erfinv_(input: Tensor = ..., *more: Any) -> Tensor:
+def erfinv_(input: Tensor) -> Tensor:
     """In-place form of `erfinv`: the result is written into the tensor, which is returned."""
     ...
 
@@ -650,7 +650,7 @@ def native_norm(input: Tensor, p: _float = 2, dim: _int | Sequence[_int] | None 
     """(sum |x|^p)^(1/p) over all values of a sparse tensor."""
     ...
 
-def relu_(input: Tensor = ..., *more: Any) -> Tensor:
+def relu_(input: Tensor) -> Tensor:
     """In-place form of `relu`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1330,7 +1330,7 @@ def i0(input: Tensor, *, out: Any = None) -> Tensor:
     """The modified Bessel function of the first kind of order 0 of each element."""
     ...
 
-def i0_(input: Tensor = ..., *more: Any) -> Tensor:
+def i0_(input: Tensor) -> Tensor:
     """In-place form of `i0`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1398,7 +1398,7 @@ def lgamma(input: Tensor, *, out: Any = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function of each element; infinite at 0, -1, -2, ..."""
     ...
 
-def lgamma_(input: Tensor = ..., *more: Any) -> Tensor:
+def lgamma_(input: Tensor) -> Tensor:
     """In-place form of `lgamma`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1406,7 +1406,7 @@ def digamma(input: Tensor, *, out: Any = None) -> Tensor:
     """The derivative of `lgamma` of each element: gamma'(input) / gamma(input)."""
     ...
 
-def digamma_(input: Tensor = ..., *more: Any) -> Tensor:
+def digamma_(input: Tensor) -> Tensor:
     """In-place form of `digamma`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1478,11 +1478,11 @@ def negative(input: Tensor, *, out: Any = None) -> Tensor:
     """Minus each element."""
     ...
 
-def neg_(input: Tensor = ..., *more: Any) -> Tensor:
+def neg_(input: Tensor) -> Tensor:
     """In-place form of `neg`: the result is written into the tensor, which is returned."""
     ...
 
-def negative_(input: Tensor = ..., *more: Any) -> Tensor:
+def negative_(input: Tensor) -> Tensor:
     """In-place form of `neg`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1494,7 +1494,7 @@ def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
     """1 / input of each element; infinite at 0."""
     ...
 
-def reciprocal_(input: Tensor = ..., *more: Any) -> Tensor:
+def reciprocal_(input: Tensor) -> Tensor:
     """In-place form of `reciprocal`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1502,7 +1502,7 @@ def sign(input: Tensor, *, out: Any = None) -> Tensor:
     """-1, 0 or 1 for each element; 0 for nan. The gradient is 0 everywhere."""
     ...
 
-def sign_(input: Tensor = ..., *more: Any) -> Tensor:
+def sign_(input: Tensor) -> Tensor:
     """In-place form of `sign`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1510,7 +1510,7 @@ def sgn(input: Tensor, *, out: Any = None) -> Tensor:
     """Each element divided by its absolute value, 0 where that is 0; of real numbers this is `sign`."""
     ...
 
-def sgn_(input: Tensor = ..., *more: Any) -> Tensor:
+def sgn_(input: Tensor) -> Tensor:
     """In-place form of `sgn`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1522,11 +1522,11 @@ def absolute(input: Tensor, *, out: Any = None) -> Tensor:
     """The absolute value of each element; the gradient at 0 is 0."""
     ...
 
-def abs_(input: Tensor = ..., *more: Any) -> Tensor:
+def abs_(input: Tensor) -> Tensor:
     """In-place form of `abs`: the result is written into the tensor, which is returned."""
     ...
 
-def absolute_(input: Tensor = ..., *more: Any) -> Tensor:
+def absolute_(input: Tensor) -> Tensor:
     """In-place form of `abs`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1538,7 +1538,7 @@ def square(input: Tensor, *, out: Any = None) -> Tensor:
     """The square of each element."""
     ...
 
-def square_(input: Tensor = ..., *more: Any) -> Tensor:
+def square_(input: Tensor) -> Tensor:
     """In-place form of `square`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1546,7 +1546,7 @@ def sqrt(input: Tensor, *, out: Any = None) -> Tensor:
     """The square root of each element; nan for negative numbers. Its gradient at 0 is infinite."""
     ...
 
-def sqrt_(input: Tensor = ..., *more: Any) -> Tensor:
+def sqrt_(input: Tensor) -> Tensor:
     """In-place form of `sqrt`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1554,7 +1554,7 @@ def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
     """1 / sqrt(input) of each element; infinite at 0, nan for negative numbers."""
     ...
 
-def rsqrt_(input: Tensor = ..., *more: Any) -> Tensor:
+def rsqrt_(input: Tensor) -> Tensor:
     """In-place form of `rsqrt`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1562,7 +1562,7 @@ def exp(input: Tensor, *, out: Any = None) -> Tensor:
     """e to the power of each element."""
     ...
 
-def exp_(input: Tensor = ..., *more: Any) -> Tensor:
+def exp_(input: Tensor) -> Tensor:
     """In-place form of `exp`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1570,7 +1570,7 @@ def exp2(input: Tensor, *, out: Any = None) -> Tensor:
     """2 to the power of each element."""
     ...
 
-def exp2_(input: Tensor = ..., *more: Any) -> Tensor:
+def exp2_(input: Tensor) -> Tensor:
     """In-place form of `exp2`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1578,7 +1578,7 @@ def expm1(input: Tensor, *, out: Any = None) -> Tensor:
     """exp(input) - 1 of each element, exact near 0."""
     ...
 
-def expm1_(input: Tensor = ..., *more: Any) -> Tensor:
+def expm1_(input: Tensor) -> Tensor:
     """In-place form of `expm1`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1586,7 +1586,7 @@ def log(input: Tensor, *, out: Any = None) -> Tensor:
     """The natural logarithm of each element; -inf at 0, nan below."""
     ...
 
-def log_(input: Tensor = ..., *more: Any) -> Tensor:
+def log_(input: Tensor) -> Tensor:
     """In-place form of `log`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1594,7 +1594,7 @@ def log2(input: Tensor, *, out: Any = None) -> Tensor:
     """The logarithm to base 2 of each element; -inf at 0, nan below."""
     ...
 
-def log2_(input: Tensor = ..., *more: Any) -> Tensor:
+def log2_(input: Tensor) -> Tensor:
     """In-place form of `log2`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1602,7 +1602,7 @@ def log10(input: Tensor, *, out: Any = None) -> Tensor:
     """The logarithm to base 10 of each element; -inf at 0, nan below."""
     ...
 
-def log10_(input: Tensor = ..., *more: Any) -> Tensor:
+def log10_(input: Tensor) -> Tensor:
     """In-place form of `log10`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1610,7 +1610,7 @@ def log1p(input: Tensor, *, out: Any = None) -> Tensor:
     """log(1 + input) of each element, exact near 0; -inf at -1, nan below."""
     ...
 
-def log1p_(input: Tensor = ..., *more: Any) -> Tensor:
+def log1p_(input: Tensor) -> Tensor:
     """In-place form of `log1p`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1626,7 +1626,7 @@ def sin(input: Tensor, *, out: Any = None) -> Tensor:
     """The sine of each element, which is in radians."""
     ...
 
-def sin_(input: Tensor = ..., *more: Any) -> Tensor:
+def sin_(input: Tensor) -> Tensor:
     """In-place form of `sin`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1634,7 +1634,7 @@ def cos(input: Tensor, *, out: Any = None) -> Tensor:
     """The cosine of each element, which is in radians."""
     ...
 
-def cos_(input: Tensor = ..., *more: Any) -> Tensor:
+def cos_(input: Tensor) -> Tensor:
     """In-place form of `cos`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1642,7 +1642,7 @@ def tan(input: Tensor, *, out: Any = None) -> Tensor:
     """The tangent of each element, which is in radians."""
     ...
 
-def tan_(input: Tensor = ..., *more: Any) -> Tensor:
+def tan_(input: Tensor) -> Tensor:
     """In-place form of `tan`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1654,11 +1654,11 @@ def arcsin(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse sine of each element, in radians from -pi/2 to pi/2; nan outside [-1, 1]."""
     ...
 
-def asin_(input: Tensor = ..., *more: Any) -> Tensor:
+def asin_(input: Tensor) -> Tensor:
     """In-place form of `asin`: the result is written into the tensor, which is returned."""
     ...
 
-def arcsin_(input: Tensor = ..., *more: Any) -> Tensor:
+def arcsin_(input: Tensor) -> Tensor:
     """In-place form of `asin`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1670,11 +1670,11 @@ def arccos(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse cosine of each element, in radians from 0 to pi; nan outside [-1, 1]."""
     ...
 
-def acos_(input: Tensor = ..., *more: Any) -> Tensor:
+def acos_(input: Tensor) -> Tensor:
     """In-place form of `acos`: the result is written into the tensor, which is returned."""
     ...
 
-def arccos_(input: Tensor = ..., *more: Any) -> Tensor:
+def arccos_(input: Tensor) -> Tensor:
     """In-place form of `acos`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1686,11 +1686,11 @@ def arctan(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse tangent of each element, in radians from -pi/2 to pi/2."""
     ...
 
-def atan_(input: Tensor = ..., *more: Any) -> Tensor:
+def atan_(input: Tensor) -> Tensor:
     """In-place form of `atan`: the result is written into the tensor, which is returned."""
     ...
 
-def arctan_(input: Tensor = ..., *more: Any) -> Tensor:
+def arctan_(input: Tensor) -> Tensor:
     """In-place form of `atan`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1698,7 +1698,7 @@ def sinh(input: Tensor, *, out: Any = None) -> Tensor:
     """The hyperbolic sine, (exp(input) - exp(-input)) / 2, of each element."""
     ...
 
-def sinh_(input: Tensor = ..., *more: Any) -> Tensor:
+def sinh_(input: Tensor) -> Tensor:
     """In-place form of `sinh`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1706,7 +1706,7 @@ def cosh(input: Tensor, *, out: Any = None) -> Tensor:
     """The hyperbolic cosine, (exp(input) + exp(-input)) / 2, of each element."""
     ...
 
-def cosh_(input: Tensor = ..., *more: Any) -> Tensor:
+def cosh_(input: Tensor) -> Tensor:
     """In-place form of `cosh`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1714,7 +1714,7 @@ def tanh(input: Tensor, *, out: Any = None) -> Tensor:
     """The hyperbolic tangent, sinh(input) / cosh(input), of each element; it is within [-1, 1]."""
     ...
 
-def tanh_(input: Tensor = ..., *more: Any) -> Tensor:
+def tanh_(input: Tensor) -> Tensor:
     """In-place form of `tanh`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1726,11 +1726,11 @@ def arcsinh(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse hyperbolic sine of each element."""
     ...
 
-def asinh_(input: Tensor = ..., *more: Any) -> Tensor:
+def asinh_(input: Tensor) -> Tensor:
     """In-place form of `asinh`: the result is written into the tensor, which is returned."""
     ...
 
-def arcsinh_(input: Tensor = ..., *more: Any) -> Tensor:
+def arcsinh_(input: Tensor) -> Tensor:
     """In-place form of `asinh`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1742,11 +1742,11 @@ def arccosh(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse hyperbolic cosine of each element; nan below 1."""
     ...
 
-def acosh_(input: Tensor = ..., *more: Any) -> Tensor:
+def acosh_(input: Tensor) -> Tensor:
     """In-place form of `acosh`: the result is written into the tensor, which is returned."""
     ...
 
-def arccosh_(input: Tensor = ..., *more: Any) -> Tensor:
+def arccosh_(input: Tensor) -> Tensor:
     """In-place form of `acosh`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1758,11 +1758,11 @@ def arctanh(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse hyperbolic tangent of each element: infinite at -1 and 1, nan beyond."""
     ...
 
-def atanh_(input: Tensor = ..., *more: Any) -> Tensor:
+def atanh_(input: Tensor) -> Tensor:
     """In-place form of `atanh`: the result is written into the tensor, which is returned."""
     ...
 
-def arctanh_(input: Tensor = ..., *more: Any) -> Tensor:
+def arctanh_(input: Tensor) -> Tensor:
     """In-place form of `atanh`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1782,7 +1782,7 @@ def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
     """Degrees as radians: input * pi / 180."""
     ...
 
-def deg2rad_(input: Tensor = ..., *more: Any) -> Tensor:
+def deg2rad_(input: Tensor) -> Tensor:
     """In-place form of `deg2rad`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1790,7 +1790,7 @@ def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
     """Radians as degrees: input * 180 / pi."""
     ...
 
-def rad2deg_(input: Tensor = ..., *more: Any) -> Tensor:
+def rad2deg_(input: Tensor) -> Tensor:
     """In-place form of `rad2deg`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1798,7 +1798,7 @@ def floor(input: Tensor, *, out: Any = None) -> Tensor:
     """Each element rounded down; integers stay as they are. The gradient is 0 everywhere."""
     ...
 
-def floor_(input: Tensor = ..., *more: Any) -> Tensor:
+def floor_(input: Tensor) -> Tensor:
     """In-place form of `floor`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1806,7 +1806,7 @@ def ceil(input: Tensor, *, out: Any = None) -> Tensor:
     """Each element rounded up; integers stay as they are. The gradient is 0 everywhere."""
     ...
 
-def ceil_(input: Tensor = ..., *more: Any) -> Tensor:
+def ceil_(input: Tensor) -> Tensor:
     """In-place form of `ceil`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1818,11 +1818,11 @@ def fix(input: Tensor, *, out: Any = None) -> Tensor:
     """Each element rounded to zero; integers stay as they are. The gradient is 0 everywhere."""
     ...
 
-def trunc_(input: Tensor = ..., *more: Any) -> Tensor:
+def trunc_(input: Tensor) -> Tensor:
     """In-place form of `trunc`: the result is written into the tensor, which is returned."""
     ...
 
-def fix_(input: Tensor = ..., *more: Any) -> Tensor:
+def fix_(input: Tensor) -> Tensor:
     """In-place form of `trunc`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1830,7 +1830,7 @@ def frac(input: Tensor, *, out: Any = None) -> Tensor:
     """input - trunc(input): what follows the point, with the sign of the element."""
     ...
 
-def frac_(input: Tensor = ..., *more: Any) -> Tensor:
+def frac_(input: Tensor) -> Tensor:
     """In-place form of `frac`: the result is written into the tensor, which is returned."""
     ...
 
@@ -1910,7 +1910,7 @@ def bitwise_not(input: Tensor, *, out: Any = None) -> Tensor:
     """Each element with all its bits turned over: -1 - input for signed integers, the opposite for bools."""
     ...
 
-def bitwise_not_(input: Tensor = ..., *more: Any) -> Tensor:
+def bitwise_not_(input: Tensor) -> Tensor:
     """In-place form of `bitwise_not`: the result is written into the tensor, which is returned."""
     ...
 
@@ -2687,11 +2687,11 @@ def detach_(self: Tensor) -> Tensor:
     """Cut the tensor from its history in place."""
     ...
 
-def gcd_(self: Tensor, other: Tensor | _Number = ..., *more: Any) -> Tensor:
+def gcd_(self: Tensor, other: Tensor | _Number) -> Tensor:
     """In-place form of `gcd`: the result is written into the tensor, which is returned."""
     ...
 
-def lcm_(self: Tensor, other: Tensor | _Number = ..., *more: Any) -> Tensor:
+def lcm_(self: Tensor, other: Tensor | _Number) -> Tensor:
     """In-place form of `lcm`: the result is written into the tensor, which is returned."""
     ...
 
@@ -2711,7 +2711,7 @@ def round_(self: Tensor, *, decimals: _int = 0) -> Tensor:
     """Round in place to `decimals` places."""
     ...
 
-def xlogy_(self: Tensor, other: Tensor | _Number = ..., *more: Any) -> Tensor:
+def xlogy_(self: Tensor, other: Tensor | _Number) -> Tensor:
     """In-place form of `xlogy`: the result is written into the tensor, which is returned."""
     ...
 

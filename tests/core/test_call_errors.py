@@ -82,6 +82,8 @@ def test_calls_of_the_wrong_form(message, call):
 
 def test_signatures_show_no_surplus():
     assert str(inspect.signature(torch.maximum)) == "(input, other, *, out=None)"
+    assert str(inspect.signature(torch.Tensor.exp_)) == "(input)"
+    assert str(inspect.signature(torch.Tensor.mul_)) == "(self, other)"
     assert "more" not in str(inspect.signature(torch.cumsum)) and "unknown" not in str(inspect.signature(torch.cumsum))
     assert torch.ones(2).__eq__(...) is NotImplemented and (torch.ones(2) == ...) is False
 

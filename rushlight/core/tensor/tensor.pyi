@@ -315,7 +315,7 @@ class Tensor:
         """Whether input == other, for each pair of elements."""
         ...
 
-    def eq_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def eq_(self, other: Tensor | _Number) -> Self:
         """In-place form of `eq`: the result is written into the tensor, which is returned."""
         ...
 
@@ -331,11 +331,11 @@ class Tensor:
         """Whether input != other, for each pair of elements."""
         ...
 
-    def ne_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def ne_(self, other: Tensor | _Number) -> Self:
         """In-place form of `ne`: the result is written into the tensor, which is returned."""
         ...
 
-    def not_equal_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def not_equal_(self, other: Tensor | _Number) -> Self:
         """In-place form of `ne`: the result is written into the tensor, which is returned."""
         ...
 
@@ -351,11 +351,11 @@ class Tensor:
         """Whether input < other, for each pair of elements."""
         ...
 
-    def lt_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def lt_(self, other: Tensor | _Number) -> Self:
         """In-place form of `lt`: the result is written into the tensor, which is returned."""
         ...
 
-    def less_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def less_(self, other: Tensor | _Number) -> Self:
         """In-place form of `lt`: the result is written into the tensor, which is returned."""
         ...
 
@@ -371,11 +371,11 @@ class Tensor:
         """Whether input <= other, for each pair of elements."""
         ...
 
-    def le_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def le_(self, other: Tensor | _Number) -> Self:
         """In-place form of `le`: the result is written into the tensor, which is returned."""
         ...
 
-    def less_equal_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def less_equal_(self, other: Tensor | _Number) -> Self:
         """In-place form of `le`: the result is written into the tensor, which is returned."""
         ...
 
@@ -391,11 +391,11 @@ class Tensor:
         """Whether input > other, for each pair of elements."""
         ...
 
-    def gt_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def gt_(self, other: Tensor | _Number) -> Self:
         """In-place form of `gt`: the result is written into the tensor, which is returned."""
         ...
 
-    def greater_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def greater_(self, other: Tensor | _Number) -> Self:
         """In-place form of `gt`: the result is written into the tensor, which is returned."""
         ...
 
@@ -411,11 +411,11 @@ class Tensor:
         """Whether input >= other, for each pair of elements."""
         ...
 
-    def ge_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def ge_(self, other: Tensor | _Number) -> Self:
         """In-place form of `ge`: the result is written into the tensor, which is returned."""
         ...
 
-    def greater_equal_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def greater_equal_(self, other: Tensor | _Number) -> Self:
         """In-place form of `ge`: the result is written into the tensor, which is returned."""
         ...
 
@@ -463,7 +463,7 @@ class Tensor:
         """Whether each element is zero."""
         ...
 
-    def logical_not_(self, *more: Any) -> Self:
+    def logical_not_(self) -> Self:
         """In-place form of `logical_not`: the result is written into the tensor, which is returned."""
         ...
 
@@ -471,7 +471,7 @@ class Tensor:
         """Whether both elements are nonzero."""
         ...
 
-    def logical_and_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def logical_and_(self, other: Tensor | _Number) -> Self:
         """In-place form of `logical_and`: the result is written into the tensor, which is returned."""
         ...
 
@@ -479,7 +479,7 @@ class Tensor:
         """Whether at least one of two elements is nonzero."""
         ...
 
-    def logical_or_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def logical_or_(self, other: Tensor | _Number) -> Self:
         """In-place form of `logical_or`: the result is written into the tensor, which is returned."""
         ...
 
@@ -487,7 +487,7 @@ class Tensor:
         """Whether exactly one of two elements is nonzero."""
         ...
 
-    def logical_xor_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def logical_xor_(self, other: Tensor | _Number) -> Self:
         """In-place form of `logical_xor`: the result is written into the tensor, which is returned."""
         ...
 
@@ -523,7 +523,7 @@ class Tensor:
         """The logistic function 1 / (1 + exp(-input)) of each element."""
         ...
 
-    def sigmoid_(self, *more: Any) -> Self:
+    def sigmoid_(self) -> Self:
         """In-place form of `sigmoid`: the result is written into the tensor, which is returned."""
         ...
 
@@ -539,7 +539,7 @@ class Tensor:
         """input * log(other), and 0 where the input is 0 and the other no nan."""
         ...
 
-    def xlogy_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def xlogy_(self, other: Tensor | _Number) -> Self:
         """In-place form of `xlogy`: the result is written into the tensor, which is returned."""
         ...
 
@@ -547,7 +547,7 @@ class Tensor:
         """sin(pi * input) / (pi * input) of each element, and 1 at 0."""
         ...
 
-    def sinc_(self, *more: Any) -> Self:
+    def sinc_(self) -> Self:
         """In-place form of `sinc`: the result is written into the tensor, which is returned."""
         ...
 
@@ -762,7 +762,7 @@ class Tensor:
         """The error function of each element: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to it."""
         ...
 
-    def erf_(self, *more: Any) -> Self:
+    def erf_(self) -> Self:
         """In-place form of `erf`: the result is written into the tensor, which is returned."""
         ...
 
@@ -770,7 +770,7 @@ class Tensor:
         """1 - erf(input) of each element, exact where that is near 0."""
         ...
 
-    def erfc_(self, *more: Any) -> Self:
+    def erfc_(self) -> Self:
         """In-place form of `erfc`: the result is written into the tensor, which is returned."""
         ...
 
@@ -778,7 +778,7 @@ class Tensor:
         """The inverse of `erf`: infinite at -1 and 1, nan beyond."""
         ...
 
-    def erfinv_(self, *more: Any) -> Self:
+    def erfinv_(self) -> Self:
         """In-place form of `erfinv`: the result is written into the tensor, which is returned."""
         ...
 
@@ -786,7 +786,7 @@ class Tensor:
         """max(input, 0) of each element."""
         ...
 
-    def relu_(self, *more: Any) -> Self:
+    def relu_(self) -> Self:
         """In-place form of `relu`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1150,7 +1150,7 @@ class Tensor:
         """The modified Bessel function of the first kind of order 0 of each element."""
         ...
 
-    def i0_(self, *more: Any) -> Self:
+    def i0_(self) -> Self:
         """In-place form of `i0`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1158,7 +1158,7 @@ class Tensor:
         """The logarithm of the absolute value of the gamma function of each element; infinite at 0, -1, -2, ..."""
         ...
 
-    def lgamma_(self, *more: Any) -> Self:
+    def lgamma_(self) -> Self:
         """In-place form of `lgamma`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1166,7 +1166,7 @@ class Tensor:
         """The derivative of `lgamma` of each element: gamma'(input) / gamma(input)."""
         ...
 
-    def digamma_(self, *more: Any) -> Self:
+    def digamma_(self) -> Self:
         """In-place form of `digamma`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1198,7 +1198,7 @@ class Tensor:
         """The sum of two tensors."""
         ...
 
-    def __iadd__(self, other: Tensor | _Number = ..., *more: Any) -> Self: ...
+    def __iadd__(self, other: Tensor | _Number) -> Self: ...
 
     def sub_(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Self:
         """self -= alpha * other, in place."""
@@ -1212,7 +1212,7 @@ class Tensor:
         """other - input."""
         ...
 
-    def __isub__(self, other: Tensor | _Number = ..., *more: Any) -> Self: ...
+    def __isub__(self, other: Tensor | _Number) -> Self: ...
 
     def add(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
         """input + alpha * other of each pair of elements."""
@@ -1242,11 +1242,11 @@ class Tensor:
         """The product of each pair of elements."""
         ...
 
-    def mul_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def mul_(self, other: Tensor | _Number) -> Self:
         """In-place form of `mul`: the result is written into the tensor, which is returned."""
         ...
 
-    def multiply_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def multiply_(self, other: Tensor | _Number) -> Self:
         """In-place form of `mul`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1258,7 +1258,7 @@ class Tensor:
         """The product of each pair of elements."""
         ...
 
-    def __imul__(self, other: Tensor | _Number = ..., *more: Any) -> Self: ...
+    def __imul__(self, other: Tensor | _Number) -> Self: ...
 
     def div_(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Self:
         """self /= other, in place."""
@@ -1272,13 +1272,13 @@ class Tensor:
         """other / self, computed as torch does: the reciprocal times `other`."""
         ...
 
-    def __itruediv__(self, other: Tensor | _Number = ..., *more: Any) -> Self: ...
+    def __itruediv__(self, other: Tensor | _Number) -> Self: ...
 
     def floor_divide(self, other: Tensor | _Number) -> Tensor:
         """The quotient of each pair of elements, rounded down."""
         ...
 
-    def floor_divide_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def floor_divide_(self, other: Tensor | _Number) -> Self:
         """In-place form of `floor_divide`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1290,7 +1290,7 @@ class Tensor:
         """The quotient of each pair of elements, rounded down."""
         ...
 
-    def __ifloordiv__(self, other: Tensor | _Number = ..., *more: Any) -> Self: ...
+    def __ifloordiv__(self, other: Tensor | _Number) -> Self: ...
 
     def div(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Tensor:
         """input / other of each pair of elements."""
@@ -1308,7 +1308,7 @@ class Tensor:
         """self /= other, in place."""
         ...
 
-    def true_divide_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def true_divide_(self, other: Tensor | _Number) -> Self:
         """In-place form of `div`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1324,7 +1324,7 @@ class Tensor:
         """What division rounded down leaves over, input - floor(input / other) * other: it has the sign of `other`."""
         ...
 
-    def remainder_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def remainder_(self, other: Tensor | _Number) -> Self:
         """In-place form of `remainder`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1336,13 +1336,13 @@ class Tensor:
         """What division rounded down leaves over, input - floor(input / other) * other: it has the sign of `other`."""
         ...
 
-    def __imod__(self, other: Tensor | _Number = ..., *more: Any) -> Self: ...
+    def __imod__(self, other: Tensor | _Number) -> Self: ...
 
     def fmod(self, other: Tensor | _Number) -> Tensor:
         """What division rounded to zero leaves over, input - trunc(input / other) * other: it has the sign of `input`."""
         ...
 
-    def fmod_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def fmod_(self, other: Tensor | _Number) -> Self:
         """In-place form of `fmod`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1354,11 +1354,11 @@ class Tensor:
         """Minus each element."""
         ...
 
-    def neg_(self, *more: Any) -> Self:
+    def neg_(self) -> Self:
         """In-place form of `neg`: the result is written into the tensor, which is returned."""
         ...
 
-    def negative_(self, *more: Any) -> Self:
+    def negative_(self) -> Self:
         """In-place form of `neg`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1378,7 +1378,7 @@ class Tensor:
         """1 / input of each element; infinite at 0."""
         ...
 
-    def reciprocal_(self, *more: Any) -> Self:
+    def reciprocal_(self) -> Self:
         """In-place form of `reciprocal`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1386,7 +1386,7 @@ class Tensor:
         """-1, 0 or 1 for each element; 0 for nan. The gradient is 0 everywhere."""
         ...
 
-    def sign_(self, *more: Any) -> Self:
+    def sign_(self) -> Self:
         """In-place form of `sign`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1394,7 +1394,7 @@ class Tensor:
         """Each element divided by its absolute value, 0 where that is 0; of real numbers this is `sign`."""
         ...
 
-    def sgn_(self, *more: Any) -> Self:
+    def sgn_(self) -> Self:
         """In-place form of `sgn`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1406,11 +1406,11 @@ class Tensor:
         """The absolute value of each element; the gradient at 0 is 0."""
         ...
 
-    def abs_(self, *more: Any) -> Self:
+    def abs_(self) -> Self:
         """In-place form of `abs`: the result is written into the tensor, which is returned."""
         ...
 
-    def absolute_(self, *more: Any) -> Self:
+    def absolute_(self) -> Self:
         """In-place form of `abs`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1426,7 +1426,7 @@ class Tensor:
         """The square of each element."""
         ...
 
-    def square_(self, *more: Any) -> Self:
+    def square_(self) -> Self:
         """In-place form of `square`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1434,7 +1434,7 @@ class Tensor:
         """The square root of each element; nan for negative numbers. Its gradient at 0 is infinite."""
         ...
 
-    def sqrt_(self, *more: Any) -> Self:
+    def sqrt_(self) -> Self:
         """In-place form of `sqrt`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1442,7 +1442,7 @@ class Tensor:
         """1 / sqrt(input) of each element; infinite at 0, nan for negative numbers."""
         ...
 
-    def rsqrt_(self, *more: Any) -> Self:
+    def rsqrt_(self) -> Self:
         """In-place form of `rsqrt`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1450,7 +1450,7 @@ class Tensor:
         """e to the power of each element."""
         ...
 
-    def exp_(self, *more: Any) -> Self:
+    def exp_(self) -> Self:
         """In-place form of `exp`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1458,7 +1458,7 @@ class Tensor:
         """2 to the power of each element."""
         ...
 
-    def exp2_(self, *more: Any) -> Self:
+    def exp2_(self) -> Self:
         """In-place form of `exp2`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1466,7 +1466,7 @@ class Tensor:
         """exp(input) - 1 of each element, exact near 0."""
         ...
 
-    def expm1_(self, *more: Any) -> Self:
+    def expm1_(self) -> Self:
         """In-place form of `expm1`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1474,7 +1474,7 @@ class Tensor:
         """The natural logarithm of each element; -inf at 0, nan below."""
         ...
 
-    def log_(self, *more: Any) -> Self:
+    def log_(self) -> Self:
         """In-place form of `log`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1482,7 +1482,7 @@ class Tensor:
         """The logarithm to base 2 of each element; -inf at 0, nan below."""
         ...
 
-    def log2_(self, *more: Any) -> Self:
+    def log2_(self) -> Self:
         """In-place form of `log2`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1490,7 +1490,7 @@ class Tensor:
         """The logarithm to base 10 of each element; -inf at 0, nan below."""
         ...
 
-    def log10_(self, *more: Any) -> Self:
+    def log10_(self) -> Self:
         """In-place form of `log10`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1498,7 +1498,7 @@ class Tensor:
         """log(1 + input) of each element, exact near 0; -inf at -1, nan below."""
         ...
 
-    def log1p_(self, *more: Any) -> Self:
+    def log1p_(self) -> Self:
         """In-place form of `log1p`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1514,7 +1514,7 @@ class Tensor:
         """The sine of each element, which is in radians."""
         ...
 
-    def sin_(self, *more: Any) -> Self:
+    def sin_(self) -> Self:
         """In-place form of `sin`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1522,7 +1522,7 @@ class Tensor:
         """The cosine of each element, which is in radians."""
         ...
 
-    def cos_(self, *more: Any) -> Self:
+    def cos_(self) -> Self:
         """In-place form of `cos`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1530,7 +1530,7 @@ class Tensor:
         """The tangent of each element, which is in radians."""
         ...
 
-    def tan_(self, *more: Any) -> Self:
+    def tan_(self) -> Self:
         """In-place form of `tan`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1542,11 +1542,11 @@ class Tensor:
         """The inverse sine of each element, in radians from -pi/2 to pi/2; nan outside [-1, 1]."""
         ...
 
-    def asin_(self, *more: Any) -> Self:
+    def asin_(self) -> Self:
         """In-place form of `asin`: the result is written into the tensor, which is returned."""
         ...
 
-    def arcsin_(self, *more: Any) -> Self:
+    def arcsin_(self) -> Self:
         """In-place form of `asin`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1558,11 +1558,11 @@ class Tensor:
         """The inverse cosine of each element, in radians from 0 to pi; nan outside [-1, 1]."""
         ...
 
-    def acos_(self, *more: Any) -> Self:
+    def acos_(self) -> Self:
         """In-place form of `acos`: the result is written into the tensor, which is returned."""
         ...
 
-    def arccos_(self, *more: Any) -> Self:
+    def arccos_(self) -> Self:
         """In-place form of `acos`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1574,11 +1574,11 @@ class Tensor:
         """The inverse tangent of each element, in radians from -pi/2 to pi/2."""
         ...
 
-    def atan_(self, *more: Any) -> Self:
+    def atan_(self) -> Self:
         """In-place form of `atan`: the result is written into the tensor, which is returned."""
         ...
 
-    def arctan_(self, *more: Any) -> Self:
+    def arctan_(self) -> Self:
         """In-place form of `atan`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1586,7 +1586,7 @@ class Tensor:
         """The hyperbolic sine, (exp(input) - exp(-input)) / 2, of each element."""
         ...
 
-    def sinh_(self, *more: Any) -> Self:
+    def sinh_(self) -> Self:
         """In-place form of `sinh`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1594,7 +1594,7 @@ class Tensor:
         """The hyperbolic cosine, (exp(input) + exp(-input)) / 2, of each element."""
         ...
 
-    def cosh_(self, *more: Any) -> Self:
+    def cosh_(self) -> Self:
         """In-place form of `cosh`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1602,7 +1602,7 @@ class Tensor:
         """The hyperbolic tangent, sinh(input) / cosh(input), of each element; it is within [-1, 1]."""
         ...
 
-    def tanh_(self, *more: Any) -> Self:
+    def tanh_(self) -> Self:
         """In-place form of `tanh`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1614,11 +1614,11 @@ class Tensor:
         """The inverse hyperbolic sine of each element."""
         ...
 
-    def asinh_(self, *more: Any) -> Self:
+    def asinh_(self) -> Self:
         """In-place form of `asinh`: the result is written into the tensor, which is returned."""
         ...
 
-    def arcsinh_(self, *more: Any) -> Self:
+    def arcsinh_(self) -> Self:
         """In-place form of `asinh`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1630,11 +1630,11 @@ class Tensor:
         """The inverse hyperbolic cosine of each element; nan below 1."""
         ...
 
-    def acosh_(self, *more: Any) -> Self:
+    def acosh_(self) -> Self:
         """In-place form of `acosh`: the result is written into the tensor, which is returned."""
         ...
 
-    def arccosh_(self, *more: Any) -> Self:
+    def arccosh_(self) -> Self:
         """In-place form of `acosh`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1646,11 +1646,11 @@ class Tensor:
         """The inverse hyperbolic tangent of each element: infinite at -1 and 1, nan beyond."""
         ...
 
-    def atanh_(self, *more: Any) -> Self:
+    def atanh_(self) -> Self:
         """In-place form of `atanh`: the result is written into the tensor, which is returned."""
         ...
 
-    def arctanh_(self, *more: Any) -> Self:
+    def arctanh_(self) -> Self:
         """In-place form of `atanh`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1662,11 +1662,11 @@ class Tensor:
         """The angle of the point (other, input), in radians from -pi to pi."""
         ...
 
-    def atan2_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def atan2_(self, other: Tensor | _Number) -> Self:
         """In-place form of `atan2`: the result is written into the tensor, which is returned."""
         ...
 
-    def arctan2_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def arctan2_(self, other: Tensor | _Number) -> Self:
         """In-place form of `atan2`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1674,7 +1674,7 @@ class Tensor:
         """sqrt(input^2 + other^2) of each pair of elements, without overflow between."""
         ...
 
-    def hypot_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def hypot_(self, other: Tensor | _Number) -> Self:
         """In-place form of `hypot`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1682,7 +1682,7 @@ class Tensor:
         """Degrees as radians: input * pi / 180."""
         ...
 
-    def deg2rad_(self, *more: Any) -> Self:
+    def deg2rad_(self) -> Self:
         """In-place form of `deg2rad`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1690,7 +1690,7 @@ class Tensor:
         """Radians as degrees: input * 180 / pi."""
         ...
 
-    def rad2deg_(self, *more: Any) -> Self:
+    def rad2deg_(self) -> Self:
         """In-place form of `rad2deg`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1698,7 +1698,7 @@ class Tensor:
         """Each element rounded down; integers stay as they are. The gradient is 0 everywhere."""
         ...
 
-    def floor_(self, *more: Any) -> Self:
+    def floor_(self) -> Self:
         """In-place form of `floor`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1706,7 +1706,7 @@ class Tensor:
         """Each element rounded up; integers stay as they are. The gradient is 0 everywhere."""
         ...
 
-    def ceil_(self, *more: Any) -> Self:
+    def ceil_(self) -> Self:
         """In-place form of `ceil`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1718,11 +1718,11 @@ class Tensor:
         """Each element rounded to zero; integers stay as they are. The gradient is 0 everywhere."""
         ...
 
-    def trunc_(self, *more: Any) -> Self:
+    def trunc_(self) -> Self:
         """In-place form of `trunc`: the result is written into the tensor, which is returned."""
         ...
 
-    def fix_(self, *more: Any) -> Self:
+    def fix_(self) -> Self:
         """In-place form of `trunc`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1730,7 +1730,7 @@ class Tensor:
         """input - trunc(input): what follows the point, with the sign of the element."""
         ...
 
-    def frac_(self, *more: Any) -> Self:
+    def frac_(self) -> Self:
         """In-place form of `frac`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1746,7 +1746,7 @@ class Tensor:
         """The regularised lower incomplete gamma function P(a, x) of a = input at x = other; it grows from 0 to 1 with x."""
         ...
 
-    def igamma_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def igamma_(self, other: Tensor | _Number) -> Self:
         """In-place form of `igamma`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1754,7 +1754,7 @@ class Tensor:
         """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x) of a = input at x = other."""
         ...
 
-    def igammac_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def igammac_(self, other: Tensor | _Number) -> Self:
         """In-place form of `igammac`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1762,7 +1762,7 @@ class Tensor:
         """The bits that both integers have; for bools, whether both are true."""
         ...
 
-    def bitwise_and_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def bitwise_and_(self, other: Tensor | _Number) -> Self:
         """In-place form of `bitwise_and`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1774,13 +1774,13 @@ class Tensor:
         """The bits that both integers have; for bools, whether both are true."""
         ...
 
-    def __iand__(self, other: Tensor | _Number = ..., *more: Any) -> Self: ...
+    def __iand__(self, other: Tensor | _Number) -> Self: ...
 
     def bitwise_or(self, other: Tensor | _Number) -> Tensor:
         """The bits that at least one of two integers has; for bools, whether one is true."""
         ...
 
-    def bitwise_or_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def bitwise_or_(self, other: Tensor | _Number) -> Self:
         """In-place form of `bitwise_or`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1792,13 +1792,13 @@ class Tensor:
         """The bits that at least one of two integers has; for bools, whether one is true."""
         ...
 
-    def __ior__(self, other: Tensor | _Number = ..., *more: Any) -> Self: ...
+    def __ior__(self, other: Tensor | _Number) -> Self: ...
 
     def bitwise_xor(self, other: Tensor | _Number) -> Tensor:
         """The bits in which two integers differ; for bools, whether they differ."""
         ...
 
-    def bitwise_xor_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def bitwise_xor_(self, other: Tensor | _Number) -> Self:
         """In-place form of `bitwise_xor`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1810,13 +1810,13 @@ class Tensor:
         """The bits in which two integers differ; for bools, whether they differ."""
         ...
 
-    def __ixor__(self, other: Tensor | _Number = ..., *more: Any) -> Self: ...
+    def __ixor__(self, other: Tensor | _Number) -> Self: ...
 
     def bitwise_not(self) -> Tensor:
         """Each element with all its bits turned over: -1 - input for signed integers, the opposite for bools."""
         ...
 
-    def bitwise_not_(self, *more: Any) -> Self:
+    def bitwise_not_(self) -> Self:
         """In-place form of `bitwise_not`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1827,7 +1827,7 @@ class Tensor:
         """Each integer moved up by `other` bits: input * 2^other."""
         ...
 
-    def bitwise_left_shift_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def bitwise_left_shift_(self, other: Tensor | _Number) -> Self:
         """In-place form of `bitwise_left_shift`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1835,7 +1835,7 @@ class Tensor:
         """Each integer moved down by `other` bits: input / 2^other, rounded down."""
         ...
 
-    def bitwise_right_shift_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def bitwise_right_shift_(self, other: Tensor | _Number) -> Self:
         """In-place form of `bitwise_right_shift`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1843,7 +1843,7 @@ class Tensor:
 
     def __rlshift__(self, other: Tensor | _Number) -> Tensor: ...
 
-    def __ilshift__(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def __ilshift__(self, other: Tensor | _Number) -> Self:
         """In-place form of `bitwise_left_shift`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1851,7 +1851,7 @@ class Tensor:
 
     def __rrshift__(self, other: Tensor | _Number) -> Tensor: ...
 
-    def __irshift__(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def __irshift__(self, other: Tensor | _Number) -> Self:
         """In-place form of `bitwise_right_shift`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1859,7 +1859,7 @@ class Tensor:
         """The greatest common divisor of each pair of integers; 0 of two zeros."""
         ...
 
-    def gcd_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def gcd_(self, other: Tensor | _Number) -> Self:
         """In-place form of `gcd`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1867,7 +1867,7 @@ class Tensor:
         """The least common multiple of each pair of integers."""
         ...
 
-    def lcm_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def lcm_(self, other: Tensor | _Number) -> Self:
         """In-place form of `lcm`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1875,7 +1875,7 @@ class Tensor:
         """The absolute value of each element of the input with the sign of `other`, also of -0.0."""
         ...
 
-    def copysign_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def copysign_(self, other: Tensor | _Number) -> Self:
         """In-place form of `copysign`: the result is written into the tensor, which is returned."""
         ...
 
@@ -1883,7 +1883,7 @@ class Tensor:
         """The next floating-point number after each element of the input in the direction of `other`."""
         ...
 
-    def nextafter_(self, other: Tensor | _Number = ..., *more: Any) -> Self:
+    def nextafter_(self, other: Tensor | _Number) -> Self:
         """In-place form of `nextafter`: the result is written into the tensor, which is returned."""
         ...
 
