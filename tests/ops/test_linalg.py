@@ -650,3 +650,11 @@ def test_gels_has_no_cutoff():
     solved = L.lstsq(a, b, rcond=0.5, driver="gels").solution
     assert torch.allclose(solved, torch.tensor([[-999.0], [1000.0]]), rtol=1e-2)
     assert L.lstsq(torch.zeros(2, 2), b, driver="gels").solution.tolist() == [[0.0], [0.0]]
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_ormqr_gives_columns(batch):
+    reflections = torch.geqrf(torch.ones(*batch, 3, 3).tril())
+    left = torch.ormqr(*reflections, torch.ones(*batch, 3, 2))
+    right = torch.ormqr(*reflections, torch.ones(*batch, 2, 3), left=False)
+    assert left.stride()[-2:] == (1, 3) and right.stride()[-2:] == (1, 2)
