@@ -70,3 +70,15 @@ def test_roll_of_nothing():
         torch.ones(2, 1).roll(2, 4)
     with pytest.raises(RuntimeError, match="`shifts` required"):
         empty.roll((), ())
+
+
+def test_range_takes_both_ends():
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        torch.range(5)
+    with pytest.raises(TypeError, match="missing 2 required positional argument"):
+        torch.range()
+
+
+def test_pivot_is_a_bool():
+    with pytest.raises(TypeError, match=r"_lu_with_info\(\): argument 'pivot' must be bool, not complex"):
+        torch.eye(2).lu(3j)

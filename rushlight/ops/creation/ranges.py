@@ -182,9 +182,7 @@ def _ranged(start: Any, step: Any, n: int, kind: np.dtype) -> np.ndarray:
 
 
 @composite()
-def range(
-    start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
-):
+def range(start, end, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """The numbers start, start + step, ... up to and including `end` (deprecated: use `arange`).
 
     Args:
@@ -197,8 +195,6 @@ def range(
         stacklevel=2,
     )
     check_options(layout, pin_memory)
-    if end is None:
-        start, end = 0, start
     start, end, step = _real("range", "start", start), _real("range", "end", end), _real("range", "step", step)
     n = math.floor((end - start) / step) + 1
     default = dtypes.get_default_dtype()
