@@ -219,7 +219,7 @@ class _Draws:
         if self.mode == "same":
             default_generator.set_state_bytes(self.start)
         self.position = default_generator.position()
-        self.before = default_generator.snapshot() if self.mode == "error" else None
+        self.before = default_generator.snapshot() if self.mode == "error" else ()
 
     def __exit__(self, kind: Any, *rest: object) -> None:
         if self.mode == "error" and kind is None and default_generator.position() != self.position:
