@@ -132,6 +132,14 @@ def _check_outputs(outputs: list[Any], what: str) -> None:
             raise RuntimeError(f"{what}: expected f(*primals) to return only tensors, got unsupported type {type(o)}")
 
 
+def _check_decimal(outputs: list[Any]) -> None:
+    for o in outputs:
+        if not (o.is_floating_point() or o.is_complex()):
+            raise RuntimeError(
+                f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}"
+            )
+
+
 # ---------------------------------------------------------------------------------------------- scalars
 
 
@@ -214,11 +222,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
         output, aux = _with_aux(func(*points.tree()), has_aux, "vjp(f, *primals)")
     outputs, structure = tree_flatten(output)
     _check_outputs(outputs, "vjp(f, *primals)")
-    for o in outputs:
-        if not (o.is_floating_point() or o.is_complex()):
-            raise RuntimeError(
-                f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}"
-            )
+    _check_decimal(outputs)
 
     def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         vectors, given = tree_flatten(cotangents)
@@ -354,9 +358,10 @@ def _without_draws(func: Callable) -> Callable:
 
     @wraps(func)
     def call(*args: Any) -> Any:
-        before = default_generator.position()
+        before, start = default_generator.position(), default_generator.snapshot()
         result = func(*args)
         if default_generator.position() != before:
+            default_generator.restore(start)
             raise drew_in_error_mode()
         return result
 
@@ -390,9 +395,11 @@ def _jacobian(func: Callable, argnums: Any, has_aux: bool, name: str, fill: Call
                 untracked.follow(points.tensors)
             output, aux = _with_aux(func(*replaced), has_aux, name)
         outputs, structure = tree_flatten(output)
-        _check_outputs(outputs, name)
+        _check_outputs(outputs, name if untracked is not None else "vjp(f, *primals)")
         if untracked is not None:
             untracked.check(outputs)
+        else:
+            _check_decimal(outputs)
         _refuse_complex(name, outputs, "outputs")
         blocks = fill(points, outputs)
         trees = [tree_unflatten([points.released(b) for b in row], points.structure) for row in blocks]

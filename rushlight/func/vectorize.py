@@ -183,7 +183,7 @@ def _check_can_repeat(level: Level | None, randomness: str) -> None:
     if level is None:
         return
     if randomness == "error":
-        raise drew_in_error_mode()
+        raise level.refuse_draw()
     if level.wrote:
         raise NotImplementedError(
             "vmap(randomness='different') of a function that draws random numbers and also writes to its arguments in place "
@@ -219,9 +219,11 @@ class _Draws:
         if self.mode == "same":
             default_generator.set_state_bytes(self.start)
         self.position = default_generator.position()
+        self.before = default_generator.snapshot() if self.mode == "error" else ()
 
     def __exit__(self, kind: Any, *rest: object) -> None:
         if self.mode == "error" and kind is None and default_generator.position() != self.position:
+            default_generator.restore(self.before)
             raise drew_in_error_mode()
 
 

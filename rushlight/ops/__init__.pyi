@@ -442,7 +442,7 @@ def arange(end: _Number | Tensor, *, out: Tensor | None=None, dtype: _dtype | No
 def arange(start: _Number | Tensor, end: _Number | Tensor, step: _Number | Tensor=1, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
     ...
 
-def range(start: Tensor | _Number = 0, end: Tensor | _Number | None = None, step: _Number = 1, *, out: Any = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+def range(start: Tensor | _Number, end: Tensor | _Number, step: _Number = 1, *, out: Any = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """The numbers start, start + step, ... up to and including `end` (deprecated: use `arange`)."""
     ...
 

@@ -1,6 +1,7 @@
 """Wrong arguments give torch's message: how the program made the call is read from its bytecode, once it has failed."""
 
 import gc
+import inspect
 import weakref
 
 import numpy as np
@@ -47,6 +48,44 @@ CALLS = [
         lambda: X.any(X),
     ),
 ]
+
+
+CALLS_OF_WRONG_FORM = [
+    ('maximum() missing 1 required positional arguments: "other"', lambda: torch.maximum(X)),
+    ('maximum() missing 1 required positional arguments: "other"', lambda: X.maximum()),
+    ('arcsin() missing 1 required positional arguments: "input"', lambda: torch.arcsin()),
+    ('transpose() missing 2 required positional argument: "dim0", "dim1"', lambda: X.transpose()),
+    ("TensorBase.exp() takes no arguments (2 given)", lambda: X.exp(1, 2)),
+    ("exp_() takes 1 positional argument but 2 were given", lambda: torch.exp_(X, 3)),
+    ("TensorBase.exp_() takes no arguments (1 given)", lambda: X.clone().exp_(3)),
+    ("copysign_() received an invalid combination of arguments - got (), but expected", lambda: X.clone().copysign_()),
+    ("amax() takes from 0 to 2 positional arguments but 3 were given", lambda: X.amax(0, True, 3)),
+    ("logaddexp2() takes 1 positional argument but 5 were given", lambda: X.logaddexp2(1, 2, 3, 4, 5)),
+    ('cumsum() missing 1 required positional arguments: "dim"', lambda: torch.cumsum(X, foo=1)),
+    ("cumsum() got an unexpected keyword argument 'foo'", lambda: torch.cumsum(X, 0, foo=1)),
+    ('linalg_ldl_solve() missing 1 required positional arguments: "B"', lambda: linalg.ldl_solve(X, X)),
+    ("addmm() received an invalid combination of arguments", lambda: torch.addmm(X, X, X, 2, 3)),
+    # where the bytecode does not say how many arguments there are
+    ("outer() takes 2 positional arguments but 3 were given", lambda: torch.outer(*(X, X, X))),
+    ('maximum() missing 1 required positional arguments: "other"', lambda: torch.maximum(*(X,))),
+    ("cumsum() got an unexpected keyword argument 'foo'", lambda: torch.cumsum(*(X, 0), foo=2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("message", "call"), CALLS_OF_WRONG_FORM)
+def test_calls_of_the_wrong_form(message, call):
+    for _ in range(2):  # an entry point is compiled at its first call
+        with pytest.raises(TypeError) as caught:
+            call()
+        assert str(caught.value).startswith(message)
+
+
+def test_signatures_show_no_surplus():
+    assert str(inspect.signature(torch.maximum)) == "(input, other, *, out=None)"
+    assert str(inspect.signature(torch.Tensor.exp_)) == "(input)"
+    assert str(inspect.signature(torch.Tensor.mul_)) == "(self, other)"
+    assert "more" not in str(inspect.signature(torch.cumsum)) and "unknown" not in str(inspect.signature(torch.cumsum))
+    assert torch.ones(2).__eq__(...) is NotImplemented and (torch.ones(2) == ...) is False
 
 
 @pytest.mark.parametrize(("message", "call"), CALLS)

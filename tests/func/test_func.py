@@ -148,3 +148,12 @@ def test_flat_functions_have_a_tangent_of_zeros():
         x = forward_ad.make_dual(torch.ones(2), torch.ones(2))
         assert forward_ad.unpack_dual(x.floor()).tangent.tolist() == [0.0, 0.0]
         assert forward_ad.unpack_dual(torch.ones(2)).tangent is None
+
+
+def test_a_jacobian_by_rows_is_of_decimals():
+    with pytest.raises(
+        RuntimeError, match=r"All outputs of f must be floating-point .* got Tensor with dtype torch.int64"
+    ):
+        torch.func.jacrev(lambda x: (x, x.long()))(torch.ones(2))
+    with pytest.raises(RuntimeError, match=r"vjp\(f, \*primals\): expected f\(\*primals\) to return only tensors"):
+        torch.func.jacrev(lambda x: 3.0)(torch.ones(2))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import rushlight as torch
-from rushlight.func import _vmap_internals, grad, vmap
+from rushlight.func import _vmap_internals, grad, jacfwd, vmap
 from tests.func.cases import CASES, data, described
 
 RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text())
@@ -120,3 +120,14 @@ def test_gradients_read_what_was_there_before_a_second_write(outer):
     alone = torch.stack([torch.func.grad(f)(r) for r in rows])
     found = vmap(torch.func.grad(f))(rows) if outer == "within" else torch.func.grad(lambda x: vmap(f)(x).sum())(rows)
     assert torch.equal(found, alone)
+
+
+@pytest.mark.parametrize("draw", [lambda x: x + torch.randperm(3), lambda x: torch.normal(x, 1.0), torch.randn_like])
+def test_a_refused_draw_leaves_the_stream_where_it_was(draw):
+    torch.manual_seed(0)
+    expected = torch.randn(3).tolist()
+    for transformed, x in ((vmap(draw), torch.ones(2, 3)), (jacfwd(draw), torch.ones(3))):
+        torch.manual_seed(0)
+        with pytest.raises(RuntimeError, match="called random operation while in randomness error mode"):
+            transformed(x)
+        assert torch.randn(3).tolist() == expected

@@ -660,3 +660,35 @@ def test_older_factorisations_name_their_successors(monkeypatch):
     for call in (*calls, lambda a: torch.lu_solve(a, *torch.linalg.lu_factor(a))):
         with pytest.warns(UserWarning, match="is deprecated in favor of torch.linalg"):
             call(torch.eye(2))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        ([[2.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], r"lstsq: The least squares .* \(error code: 3\)"),
+        ([[0.0, 0.0], [0.0, 1.0]], r"full rank \(error code: 1\)"),
+        ([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]], r"full rank \(error code: 2\)"),
+        ([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]], r"full rank \(error code: 2\)"),
+        ([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]]], r"\(Batch element 1\): The .* \(error code: 2\)"),
+    ],
+)
+def test_gels_takes_matrices_of_full_rank_alone(dtype, matrix, message):
+    a = torch.tensor(matrix, dtype=dtype)
+    with pytest.raises(L.LinAlgError, match=message):
+        L.lstsq(a, torch.ones(*a.shape[:-1], 1, dtype=dtype), driver="gels")
+
+
+def test_gels_has_no_cutoff():
+    a, b = torch.tensor([[1.0, 1.0], [1.0, 1.001]]), torch.tensor([[1.0], [2.0]])
+    solved = L.lstsq(a, b, rcond=0.5, driver="gels").solution
+    assert torch.allclose(solved, torch.tensor([[-999.0], [1000.0]]), rtol=1e-2)
+    assert L.lstsq(torch.zeros(2, 2), b, driver="gels").solution.tolist() == [[0.0], [0.0]]
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_ormqr_gives_columns(batch):
+    reflections = torch.geqrf(torch.ones(*batch, 3, 3).tril())
+    left = torch.ormqr(*reflections, torch.ones(*batch, 3, 2))
+    right = torch.ormqr(*reflections, torch.ones(*batch, 2, 3), left=False)
+    assert left.stride()[-2:] == (1, 3) and right.stride()[-2:] == (1, 2)

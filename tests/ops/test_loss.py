@@ -258,3 +258,43 @@ def test_second_derivatives_of_binary_cross_entropy_where_it_is_certain():
     by_input, by_target = torch.autograd.grad(g.sum(), [x, y])
     assert by_input.tolist() == pytest.approx([1e24, 1e24, 7.482993197207647])
     assert by_target.tolist() == pytest.approx([-1e12, -1e12, -4.761904761904762])
+
+
+def test_bags_are_scaled_by_frequency_as_torch_does():
+    """Its dense backward takes the count of another index where one before it is used twice."""
+    table = torch.ones(5, 2, requires_grad=True)
+    weights = torch.tensor([0.5, 1.0, 2.0, 1.0], requires_grad=True)
+    bags = F.embedding_bag(
+        torch.tensor([1, 2, 4, 1]),
+        table,
+        torch.tensor([0, 2]),
+        scale_grad_by_freq=True,
+        mode="sum",
+        per_sample_weights=weights,
+    )
+    (bags * torch.tensor([[1.0], [2.0]])).sum().backward()
+    assert table.grad[:, 0].tolist() == [0.0, 1.25, 0.5, 0.0, 4.0]
+    assert weights.grad.tolist() == [2.0, 2.0, 4.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"mode": "mean"}, RuntimeError, r"Index 1 of input takes value 9 which is not in the valid range \[0, 5\)"),
+        (
+            {"mode": "max"},
+            RuntimeError,
+            "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be 9",
+        ),
+        ({"padding_idx": 1}, RuntimeError, "but found idx to be 9"),
+        ({"max_norm": 1.0}, IndexError, r"select\(\): index 9 out of range for tensor of size \[5, 2\] at dimension 0"),
+        (
+            {"mode": "max", "scale_grad_by_freq": True, "per_sample_weights": torch.ones(2)},
+            ValueError,
+            "max mode does not",
+        ),
+    ],
+)
+def test_bags_of_an_index_outside_the_table(options, error, message):
+    with pytest.raises(error, match=message):
+        F.embedding_bag(torch.tensor([1, 9]), torch.ones(5, 2), torch.tensor([0]), **options)

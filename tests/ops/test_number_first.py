@@ -63,7 +63,7 @@ def test_gradients_and_compiled_calls():
     ],
 )
 def test_numbers_elsewhere_are_refused(call):
-    with pytest.raises(TypeError, match="positional arguments but"):
+    with pytest.raises(TypeError, match=r"positional arguments but|invalid combination of arguments"):
         call()
 
 

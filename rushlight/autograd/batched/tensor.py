@@ -44,6 +44,7 @@ class Level:
         self.wrote = False
         self._position = default_generator.position()  # where the stream was after the last draw that a rule made
         self._drew_elsewhere = False
+        self._start = default_generator.snapshot() if randomness == "error" else None
 
     def check_draws(self) -> None:
         """Remember whether random numbers were drawn that no rule shaped."""
@@ -52,6 +53,12 @@ class Level:
     def count_draw(self) -> None:
         """Take what was drawn since `check_draws` for a rule's."""
         self._position = default_generator.position()
+
+    def refuse_draw(self) -> RuntimeError:
+        """The error of a draw where `randomness` is "error": the stream is again where it was before the function."""
+        if self._start is not None:
+            default_generator.restore(self._start)
+        return drew_in_error_mode()
 
     def drew_elsewhere(self) -> bool:
         """Whether random numbers were drawn that no rule shaped, such as those of `randperm(3)`."""
@@ -87,8 +94,9 @@ def entered(size: int, randomness: str = "error") -> Iterator[Level]:
 
 def drawing(make: Callable[[], Any]) -> Any:
     """`make()`, whose draws of random numbers are as `randomness` says. Raises RuntimeError where it says "error"."""
-    if any(level.randomness == "error" for level in _active.levels):
-        raise drew_in_error_mode()
+    for level in _active.levels:
+        if level.randomness == "error":
+            raise level.refuse_draw()
     for level in _active.levels:
         level.check_draws()
     result = make()

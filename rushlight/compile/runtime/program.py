@@ -14,7 +14,7 @@ from ...core.dispatch.mode import thread
 from ...core.interrupts import raise_if_interrupted
 from ...core.locks import lock
 from ...core.tensor.node import Freed, Leaf, Node
-from ...core.tensor.storage import LATEST, storage_of, tick, user_line
+from ...core.tensor.storage import LATEST, shared_storage, storage_of, tick, user_line
 from ...core.tensor.tensor import Tensor, show_memory, wrap
 from ..capture.outputs import Constant, Made, Number, Outcome, Same, View
 from ..capture.scalars_read import Computed, Read
@@ -270,12 +270,12 @@ class _Building:
         if type(spec.memory) is not Fresh:
             owner = spec.memory.tensor(self.leaves)
             if isinstance(owner, Tensor):
-                t._storage = storage_of(owner)
+                t._storage = shared_storage(owner)
             return
         index = spec.memory.index
         first = self.storages.setdefault(index, t)
         if first is not t:
-            t._storage = storage_of(first)
+            t._storage = shared_storage(first)
 
     def _number(self, how: Any) -> Any:
         if type(how) is Read:

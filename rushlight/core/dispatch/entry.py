@@ -26,6 +26,7 @@ from . import number_first
 from . import slow_path as slow
 from .autocast import Off
 from .mode import thread
+from .python_signatures import call_error, refused
 from .signatures import NUMPY_NAMES, WithOut, binary_operator
 from .torch_kernels import SCOPE, condition
 
@@ -84,6 +85,17 @@ class Signature:
         """The positional parameters after one of that name."""
         return self.positional[self.positional.index(name) + 1 :] if name in self.positional else ()
 
+    def entry_defaults(self, takes_all: bool) -> tuple | None:
+        """The defaults of the entry point, where `...` is what was not given: `takes_all` is of `_taking_all`."""
+        if not takes_all or self.variadic:
+            return self.public_defaults()
+        return tuple([self.defaults.get(n, ...) for n in (*self.arrays, *self.positional)])
+
+    def required(self) -> list[str]:
+        """The options that have to be given, which no other name gives."""
+        named = [own for _, own in self.numpy_names()]
+        return [n for n in self.positional if n not in self.defaults and n not in named]
+
     def public_defaults(self) -> tuple | None:
         """The defaults of the public function: a `dim` that has to be given may be given as `axis`."""
         required = [own for _, own in self.numpy_names() if own not in self.defaults and own in self.positional]
@@ -119,8 +131,41 @@ class Signature:
 def given(value: Any, record: Op, name: str) -> Any:
     """An argument by NumPy's word. Raises TypeError where it was not given by either word."""
     if value is None:
-        raise TypeError(missing(record.name, name))
+        raise call_error() or TypeError(missing(record.name, name))
     return value
+
+
+# ---------------------------------------------------------------------------------------------- calls of the wrong form
+
+# Python's own errors of too many or unknown arguments come from no frame of ours, so that torch's message could not be
+# found (`call_site.py`). Entry points therefore take them, which costs 10 ns, and 40 ns more for unknown names: views and
+# rows of the table, whose calls take less than a microsecond, leave those to Python.
+
+
+def _taking_all(record: Op, parameters: str, tensors: str = "") -> tuple[str, str]:
+    """Public parameters that take any number of arguments, and the lines that refuse what is wrong."""
+    if not record.public:
+        return parameters, ""
+    words, sig = [], record.signature
+    if "*" not in parameters.replace(", *, ", ", "):
+        begin, star, end = parameters.partition(", *, ")
+        parameters = f"{begin}, *more" + (f", {end}" if star else "")
+        words.append("more")
+    if record.kind == "general" and not record.view:
+        parameters += ", **unknown"
+        words.append("unknown")
+    called = f"raise refused({record.name!r}, {names_of(record)!r}"
+    lines = f"    if {' or '.join(words)}:\n        {called}, {', '.join(words)})\n" if words else ""
+    for n in sig.required():
+        lines += f"    if {n} is ...:\n        {called})\n"
+    return parameters, lines
+
+
+def names_of(record: Op) -> tuple[str, ...]:
+    """The positional parameters that users know."""
+    if record.kind != "general":
+        return record.shown[: 2 if record.kind == "binary" else 1]
+    return (*record.signature.arrays, *record.signature.positional)
 
 
 class _Pointwise(Signature):
@@ -508,9 +553,13 @@ def _pointwise_text(record: Op, form: str) -> tuple[str, Saved]:
     saved = Saved(record, variables)
     tensors, edges = (["input"], ["e0"]) if unary else (["input", "other"], ["e0", "e1"])
     out = record.out and form == "function"
+    parameters, refusal = ", *, out=None" if out else "", ""
+    if form == "function":
+        parameters, refusal = _taking_all(record, parameters)
+    check = _OUT_CHECK.format(tensors=", ".join(tensors) + ",", metadata="") if out else ""
     fields = {
-        "out": ", *, out=None" if out else "",
-        "out_check": _OUT_CHECK.format(tensors=", ".join(tensors) + ",", metadata="") if out else "",
+        "out": parameters,
+        "out_check": refusal + check,
         "tail": _tail(record, saved, tensors, edges),
         "type_check": _pointwise_check(record, unary),
         "integers": "" if record.promote == "float" else " and (d is not I64 or kind is float)",
@@ -618,9 +667,10 @@ def _general_text(record: Op) -> tuple[str, Saved]:
         parameters = parameters.replace(", *, ", ", *number_first, ", 1)
         named = ", ".join(f"{n!r}: {n}" for n in [*sig.keyword, *["out"] * record.out])
         older = f"    if number_first:\n        return older_call(record, ({tensors}*number_first), {{{named}}})\n"
+    parameters, refusal = _taking_all(record, parameters)
     text = _GENERAL.format(
         parameters=parameters,
-        renaming=sig.renaming() + older,
+        renaming=refusal + sig.renaming() + older,
         out_check=_OUT_CHECK.format(tensors=tensors, metadata=metadata) if record.out else "",
         take=take,
         tensors=tensors,
@@ -717,7 +767,7 @@ def complete_scope(record: Op) -> dict[str, Any]:
         kernel=record.kernel, thread=thread, new=_new, Tensor=Tensor,
         ndarray=np.ndarray, asarray=np.asarray, generic=np.generic, as_array=as_array, tick=tick, NodeClass=record.node_class, number_class=record.number_class, Storage=Storage,
         array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
-        slow_call=slow.call, slow_operator=slow.operator, older_call=number_first.call, slow_out=slow.into_out, given=given, ordered=slow.ordered, watch_view=slow.watch_view,
+        slow_call=slow.call, slow_operator=slow.operator, older_call=number_first.call, slow_out=slow.into_out, given=given, refused=refused, ordered=slow.ordered, watch_view=slow.watch_view,
         mark_inference=slow.mark_inference, check_inference=slow.check_inference, finish_many=slow.finish_many, relink=slow.relink, as_kept=slow.as_kept, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, keeps_history=slow.keeps_history, unrecorded=slow.unrecorded,
         **(SCOPE if record.lacks or record.of_complex else {}), **({} if record.jit_min_elements is None else {"least": record.jit_min_elements, "large": record.large or record.kernel, "widened": record.widened}),
     )  # fmt: skip
@@ -744,7 +794,7 @@ def specialise(record: Op) -> None:
         sources, saved = generate(record)
         _install_rules(record, saved, sources)
         f = scope["function"]
-        f.__defaults__ = sig.public_defaults()
+        f.__defaults__ = sig.entry_defaults(record.public)
         f.__kwdefaults__ = sig.public_keyword_defaults(record.out)
         for form in _FIRST:  # the code last: another thread may call as soon as it is there
             if form in scope:

@@ -50,9 +50,9 @@ from .overlap import (
     shares_places,
     store,
 )
-from .python_signatures import PARSED_FIRST, call_error, raise_call_error
+from .python_signatures import PARSED_FIRST, call_error, raise_call_error, refused
 from .scalars import number_as
-from .signatures import OfInplace
+from .signatures import OfInplace, binary_operator
 from .slow_path import are_operands, call, common_type, composed, execute, finish, number_in, observe, plain, prepare
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def make_inplace(record: Op) -> Any:
     method = make(record)
     method.__name__ = method.__qualname__ = record.name + "_"
     method.__doc__ = of_inplace(record.name, record.kind, record.promote, record.differentiable, record.doc or "")
-    method.record = record  # type: ignore[attr-defined]
+    method.record, method.__wrapped__ = record, OfInplace(record)  # type: ignore[attr-defined]
     return method
 
 
@@ -85,14 +85,15 @@ def _general_method(record: Op) -> Any:
             args = _bind(record, args, kwargs)
         return write(record, self, args[: n - 1], args[n - 1 :])
 
-    method.__wrapped__ = OfInplace(record)  # type: ignore[attr-defined]
     return method
 
 
 def _unary_method(record: Op) -> Any:
     least = record.jit_min_elements or 0
 
-    def method(input):
+    def method(input=..., *more):
+        if more or input is ...:
+            raise refused(f"{record.name}_", ("input",), more)
         state = thread.state
         a = input._array
         d = a.dtype
@@ -121,14 +122,18 @@ def make_inplace_operator(record: Op) -> Any:
     def careful(record, self, others, metadata):
         return getattr(Tensor, name)(self, *others) if are_operands(others) else NotImplemented
 
-    return _binary_method(record, careful)
+    method = _binary_method(record, careful)
+    method.__wrapped__ = binary_operator  # type: ignore[attr-defined]
+    return method
 
 
 def _binary_method(record: Op, careful: Any = None) -> Any:
     careful = careful or write
     least = record.jit_min_elements or 0
 
-    def method(self, other):
+    def method(self, other=..., *more):
+        if more:
+            raise refused(f"{record.name}_", ("self", "other"), more)
         state = thread.state
         level = state.level
         if level == 0 or (level == 1 and self._edge is None and (self._view is None or not _is_of_leaf(self._view))):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..tensor.tensor import Tensor
 from ..warn import warn
+from .python_signatures import call_error
 
 if TYPE_CHECKING:
     from .op import Op
@@ -35,7 +36,7 @@ def arguments(name: str, args: tuple, count: int, names: tuple[str, ...]) -> tup
         if len(numbers) < surplus and place < len(tensors) and is_number(tensors[place]):
             numbers.append(tensors.pop(place))
     if len(numbers) != surplus or surplus > len(names) or not all(isinstance(t, Tensor) for t in tensors):
-        raise TypeError(f"{name}() takes {count} positional arguments but {len(args)} were given")
+        raise call_error() or TypeError(f"{name}() takes {count} positional arguments but {len(args)} were given")
     _warn(name, names, count)
     return tensors, dict(zip(names, numbers, strict=False))
 
@@ -43,7 +44,7 @@ def arguments(name: str, args: tuple, count: int, names: tuple[str, ...]) -> tup
 def sum_arguments(name: str, other: Any, number_first: tuple) -> tuple[Any, Any]:
     """(other, alpha) of `add(input, alpha, other)`, given what was taken for `other` and what came after it."""
     if len(number_first) != 1 or not is_number(other):
-        raise TypeError(f"{name}() takes 2 positional arguments but {2 + len(number_first)} were given")
+        raise call_error() or TypeError(f"{name}() takes 2 positional arguments but {2 + len(number_first)} were given")
     _warn(name, ("alpha",), 2)
     return number_first[0], other
 

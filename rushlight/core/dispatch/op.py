@@ -65,6 +65,7 @@ SVML_ROW = FUNCTION_ROW or {"jit_min_elements": NEVER}
 """The same for functions whose long vectors on one core are faster than a program on two."""
 
 
+_NAMESPACES = ("linalg_", "linalg.", "fft_", "fft.", "special_", "special.")  # whose functions have no names in `torch`
 NOTHING: Mapping[str, Any] = {}
 
 
@@ -87,14 +88,15 @@ class Op:
     host's where that one is on a device, as torch takes indices; number_first: the numbers that older programs give before
     the tensors that they multiply (`number_first.py`); numbers: all operands may be Python numbers;
     columns: positions of results that are matrices stored column by column; lacks: the kinds of types that torch's kernel lacks
-    (`torch_kernels.py`); of_complex: the kernel for complex numbers, where it is another one; keeps: inputs that torch saves as a view made in the call, so that backward reads the memory of that
+    (`torch_kernels.py`); of_complex: the kernel for complex numbers, where it is another one; public: users call it by its name, and torch's messages are those of wrong calls;
+    keeps: inputs that torch saves as a view made in the call, so that backward reads the memory of that
     time also after `t.data = ...`, each with a test of the saved array where that is not always so, or None.
     """
 
     __slots__ = (
         "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "follows_most", "function", "host_indices", "inplace",
         "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "laid_as", "large", "name", "node", "number_first", "shown", "number_nodes", "numbers", "of_complex", "out", "outputs",
-        "places", "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "sized_by", "unrounded", "view", "wide",
+        "places", "promote", "public", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "sized_by", "unrounded", "view", "wide",
     )  # fmt: skip
 
     def __init__(
@@ -132,9 +134,10 @@ class Op:
         columns: tuple[int, ...] = (),
         keeps: Mapping[str, Callable[[Any], bool] | None] = NOTHING,
         shown: tuple[str, ...] = ("input", "other"),
+        public: bool = True,
     ):
         RECORDS.append(self)
-        self.name, self.of_complex = name, of_complex
+        self.name, self.public, self.of_complex = name, public, of_complex
         self.host_indices = host_indices
         self.number_first, self.numbers, self.shown = number_first, numbers, shown
         if kind != "general" and jit_min_elements is None:
@@ -329,7 +332,9 @@ def primitive(
     """
 
     def register(kernel: Callable) -> Any:
-        record = Op(name or kernel.__name__, kernel, **options)
+        own = name or kernel.__name__
+        is_called = public or bool(method) or own.startswith(_NAMESPACES)
+        record = Op(own, kernel, public=is_called, **options)
         function = entry.build(record)
         _publish(record.name, function, method, functional, aliases, public)
         if record.inplace:

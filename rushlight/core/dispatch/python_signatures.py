@@ -19,7 +19,7 @@ from ..tensor.layout import layout, memory_format
 from ..tensor.tensor import Tensor
 from .call_site import failed_call, type_name
 
-__all__ = ["PARSED_FIRST", "call_error", "known_names", "overloads_of", "parse_error", "raise_call_error"]
+__all__ = ["PARSED_FIRST", "call_error", "known_names", "overloads_of", "parse_error", "raise_call_error", "refused"]
 
 _OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False, bool? requires_grad=False"
 _WORDS = {
@@ -157,6 +157,20 @@ def call_error(error: Exception | None = None) -> TypeError | None:
     """
     call = failed_call(not isinstance(error, (AttributeError, TypeError, type(None))))
     return None if call is None else parse_error(*call)
+
+
+def refused(name: str, parameters: tuple[str, ...], *surplus: Any) -> TypeError:
+    """The error of a call with surplus arguments (a tuple, a dict), or without one that is needed: torch's where it is known."""
+    if error := call_error():
+        return error
+    most = len(parameters)
+    for extra in surplus:
+        if extra and type(extra) is tuple:
+            were = f"{most} positional argument{'s' * (most != 1)} but {most + len(extra)} were given"
+            return TypeError(f"{name}() takes {were}")
+        if extra:
+            return TypeError(f"{name}() got an unexpected keyword argument '{next(iter(extra))}'")
+    return TypeError(f"{name}() missing required positional arguments, of: {', '.join(parameters)}")
 
 
 def raise_call_error(error: Exception) -> None:

@@ -33,6 +33,8 @@ def of_entry(record: Op) -> Signature:
 def of_inplace(record: Op) -> Signature:
     """The signature of the method `name_`."""
     sig = record.signature
+    if record.kind != "general":
+        return _signature(record.name, "input" if record.kind == "unary" else "self, other", False)
     star = [f"*{sig.star}"] if sig.star else ["*"] if sig.keyword else []
     names = ["self", *sig.arrays[1:], *sig.positional]
     defaults = tuple(sig.defaults[n] for n in names if n in sig.defaults)

@@ -23,12 +23,12 @@ from ..tensor.dtype import c_word
 from ..tensor.node import Leaf, Output
 from ..tensor.placeholder import call_without_array
 from ..tensor.resizing import resize
-from ..tensor.size import broadcast_shapes
+from ..tensor.size import broadcast_shapes, missing
 from ..tensor.storage import Storage, storage_of, tick
 from ..tensor.tensor import Tensor, type_word, wrap
 from ..warn import warn
 from .autocast import Off
-from .errors import argument_type, explain
+from .errors import argument_type, explain, type_error
 from .extension_points import pack_saved, trace_results
 from .mode import emit_event, in_kernel, may_branch_on_data, thread
 from .overlap import (
@@ -293,10 +293,10 @@ def prepare(record: Op, tensors: tuple) -> list:
                 raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
     for i, t in enumerate(tensors):
         if not isinstance(t, _OPERANDS) and not (t is None and _optional(record, i)):
-            raise argument_type(record.name, _argument(record, i), i + 1, t)
+            raise _no_tensor(record, i, t)
     if not any(isinstance(t, Tensor) for t in tensors):
         if not record.numbers:
-            raise argument_type(record.name, _argument(record, 0), 1, tensors[0])
+            raise _no_tensor(record, 0, tensors[0])
         tensors = tuple(wrap(number_as(t, dtypes.of_number(t))) for t in tensors)
     d = common_type(record, tensors)
     if d in dtypes.FLOAT8 and record.promote != "bool":
@@ -325,7 +325,13 @@ def _array_of(record: Op, i: int, t: Any) -> Any:
         return t._array
     if t is None and _optional(record, i):
         return None
-    raise argument_type(record.name, _argument(record, i), i + 1, t)
+    raise _no_tensor(record, i, t)
+
+
+def _no_tensor(record: Op, i: int, t: Any) -> TypeError:
+    if t is ...:  # as entry points have what was not given
+        return type_error(missing(record.name, _argument(record, i)))
+    return argument_type(record.name, _argument(record, i), i + 1, t)
 
 
 def common_type(record: Op, tensors: tuple) -> dtypes.dtype | None:

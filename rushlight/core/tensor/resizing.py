@@ -13,13 +13,17 @@ import numpy as np
 
 from .. import determinism
 from ..device.backend import out_of_memory
+from ..device.buffer import Buffer, outline_of
 from ..device.conjugated import seen_as
 from ..dispatch.mode import emit_event, thread
+from ..live_objects import instances, tensors_and_modules
 from .node import Leaf
 from .storage import Storage, address_of, storage_of
 from .tensor import Tensor
 
-__all__ = ["move", "resize", "views_of", "whole"]
+HOLDERS: list[type] = []  # classes of objects that are no tensors and show a tensor's memory: `_flat`, `moved(memory)`
+
+__all__ = ["HOLDERS", "move", "resize", "views_of", "whole"]
 
 
 def resize(t: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = None) -> None:
@@ -76,15 +80,38 @@ def _longer(s: Storage, t: Tensor, memory: np.ndarray, n: int) -> np.ndarray:
 
 
 def move(s: Storage, t: Tensor, old: np.ndarray, fresh: np.ndarray) -> None:
-    """Let `t`, its base and the known views of the record `s` see the memory `fresh` in the place of `old`."""
-    for known in _known(s, t):
+    """Let all that shows the memory `old` see `fresh` in its place: `t`, its base, the views of the record `s`, and aliases.
+
+    There is no list of aliases (`detach()`, `.data`, `set_`, storages): they are looked for among all tensors.
+    """
+    tensors = _known(s, t)
+    if s.aliased and old.size:
+        known = set(map(id, tensors))
+        tensors += [a for a in tensors_and_modules() if isinstance(a, Tensor) and id(a) not in known and _shows(a, old)]
+        for holder in instances(*HOLDERS) if HOLDERS else ():
+            if _lies_in(holder._flat, old):
+                holder.moved(fresh)
+    for known in tensors:
         a = known._array
         if a.size and old.size:
             place = address_of(a) - address_of(old)
             known._array = seen_as(a, np.ndarray(a.shape, a.dtype, fresh, place, a.strides))
+        if known._storage is not None:
+            known._storage.root = fresh
         if thread.state.level > 1:
             emit_event("rebound", known)
     s.root = fresh
+
+
+def _shows(t: Tensor, memory: np.ndarray) -> bool:
+    """Whether a tensor's elements are in a memory."""
+    return not isinstance(t._array, Buffer) and _lies_in(t._array, memory)
+
+
+def _lies_in(a: Any, memory: np.ndarray) -> bool:
+    if not isinstance(outline_of(a), np.ndarray) or not outline_of(a).size:
+        return False
+    return 0 <= address_of(a) - address_of(memory) < memory.size
 
 
 def views_of(s: Storage) -> list[Any]:

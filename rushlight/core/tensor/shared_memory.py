@@ -117,8 +117,7 @@ def is_shared(self: Tensor) -> bool:
 def share_memory_(self: Tensor) -> Tensor:
     """Move the tensor's memory, with the views made of it, where other processes can see it. Returns the tensor.
 
-    Nothing happens where it is there already. Other aliases made before (`.data`, `detach()`, `numpy()`) keep the old
-    memory: share first, alias then.
+    Nothing happens where it is there already. Arrays that were made before by `numpy()` keep the old memory.
     """
     if not self.is_cpu:
         raise RuntimeError("_share_fd_: only available on CPU")

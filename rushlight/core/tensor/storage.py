@@ -36,6 +36,7 @@ class Storage:
     prune_at = 64
     inference = False
     counted = False  # of an alias of a tensor made in inference mode, which may be written to as in torch
+    aliased = False  # whether tensors or storages show the memory that are no views of each other: `resizing.move` looks for them
     resizable = True  # False of a memory that something else than a tensor has made
     former: Content | None = None  # of the memory that the tensor showed before `t.data = ...`
     former_record: Any = None  # a weak reference to that memory's record, whose writes by other aliases count here, too
@@ -121,6 +122,7 @@ def private_storage(s: Storage, version: int = 0) -> Storage:
     """A record of its own, at `version`, for another alias of the same memory."""
     other = _new(Storage)
     other.root, other.version, other.content = s.root, version, content_of(s)
+    s.aliased = other.aliased = True
     if not s.resizable:
         other.resizable = False
     return other
@@ -151,6 +153,13 @@ def storage_of(t: Any) -> Storage:
     if s is None:
         s = t._storage = _new(Storage)
         s.root = t._array
+    return s
+
+
+def shared_storage(t: Any) -> Storage:
+    """The storage record of a tensor for another tensor or a storage that shows its memory, and is no view of it."""
+    s = t._storage or storage_of(t)
+    s.aliased = True
     return s
 
 

@@ -27,7 +27,7 @@ from .node import Leaf, Output, follow_base, hooks_of, is_detached, leaf_before,
 from .placeholder import Placeholder
 from .printing import describe_tensor
 from .size import Size, check_dim, size_of, wrap_dim
-from .storage import Storage, address_of, content_of, expose, moves, private_storage, storage_of
+from .storage import Storage, address_of, content_of, expose, moves, private_storage, shared_storage, storage_of
 from .strides import strides_of
 
 _new = object.__new__
@@ -501,6 +501,7 @@ class Tensor:
         if thread.state.level > 1:
             emit_event("read", self, "numpy()")
         expose(self)  # also, no gradient buffer may be taken over in place any more
+        self._storage.resizable = False  # type: ignore[union-attr]
         a = self._array
         return a[...] if type(a) is np.ndarray else a  # whose shape and flags the user may change
 
@@ -620,7 +621,7 @@ def alias(t: Tensor, cls: type, share_version: bool = True) -> Any:
     out = _new(cls)
     out._array = t._array
     out._edge = out._grad = out._view = None
-    s = storage_of(t)
+    s = shared_storage(t)
     out._storage = s if share_version else private_storage(s)
     return out
 

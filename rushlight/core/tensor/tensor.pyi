@@ -25,7 +25,7 @@ from .node import Leaf as Leaf, Output as Output, follow_base as follow_base, ho
 from .placeholder import Placeholder as Placeholder
 from .printing import describe_tensor as describe_tensor
 from .size import Size as Size, check_dim as check_dim, size_of as size_of, wrap_dim as wrap_dim
-from .storage import Storage as Storage, address_of as address_of, content_of as content_of, expose as expose, moves as moves, private_storage as private_storage, storage_of as storage_of
+from .storage import Storage as Storage, address_of as address_of, content_of as content_of, expose as expose, moves as moves, private_storage as private_storage, shared_storage as shared_storage, storage_of as storage_of
 from .strides import strides_of as strides_of
 
 from ..random import Generator as _Generator

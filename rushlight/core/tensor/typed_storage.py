@@ -19,8 +19,9 @@ from ..dispatch.mode import emit_event, thread
 from . import dtype as dtypes
 from .layout import strided
 from .pickling import memory_of
+from .resizing import HOLDERS
 from .shared_memory import block_of, share_memory_
-from .storage import address_of, expose
+from .storage import address_of, expose, shared_storage
 from .tensor import Tensor, wrap
 
 __all__ = ["TypedStorage", "UntypedStorage", "from_file", "is_storage"]
@@ -31,6 +32,14 @@ class _Storage:
 
     _flat: np.ndarray
     is_cuda = is_hpu = is_sparse = False
+
+    def moved(self, memory: np.ndarray) -> None:
+        """Show the memory that has taken the place of the one before."""
+        self._flat = (
+            memory.reshape(-1)
+            .view(np.uint8)[: memory.nbytes // self._flat.itemsize * self._flat.itemsize]
+            .view(self._flat.dtype)
+        )
 
     @property
     def device(self) -> device:
@@ -207,6 +216,9 @@ def from_file(
     return wrap(flat.view(kind.numpy)).requires_grad_(requires_grad)
 
 
+HOLDERS.append(_Storage)
+
+
 class UntypedStorage(_Storage):
     """Memory as bytes: `UntypedStorage(n)` of n bytes, `UntypedStorage([...])` of these."""
 
@@ -336,6 +348,7 @@ def is_storage(obj: Any) -> bool:
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The tensor's whole memory as bytes, shared with it."""
     expose(self)
+    shared_storage(self)
     fresh = object.__new__(UntypedStorage)
     fresh._flat, fresh._tensor = memory_of(self)[0].flat.view(np.uint8), self
     return fresh

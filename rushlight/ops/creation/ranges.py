@@ -50,8 +50,8 @@ def _made(
 ) -> Tensor:
     """The tensor of `make(type)`, or its numbers in `out`, which keeps its shape where it has as many elements."""
     kind = numpy_type(dtype, default) if out is None else kind_of(name, out, dtype)
-    if kind.kind in _REFUSED[name]:
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(dtypes.from_numpy(kind))}'")
+    if kind.kind in _REFUSED.get(name, ""):
+        raise _no_loop(name, kind)
     a = run_on(backend_for(device) if out is None else backend_like(out), make, kind)
     if out is None:
         return fresh(a, requires_grad)
@@ -64,11 +64,17 @@ def _made(
     return put(name, sized(out, a.shape, flat=True), fresh(a), requires_grad)
 
 
-_REFUSED = {"arange": "bc", "range": "bc", "linspace": "b", "logspace": "b"}  # kinds that torch has no loop for
+_REFUSED = {"arange": "bc", "range": "bc"}  # kinds that torch has no loop for
 
 
-def _limits(start: Any, end: Any, steps: int, kind: np.dtype) -> tuple[Any, Any]:
+def _no_loop(name: str, kind: np.dtype) -> NotImplementedError:
+    return NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(dtypes.from_numpy(kind))}'")
+
+
+def _limits(name: str, start: Any, end: Any, steps: int, kind: np.dtype) -> tuple[Any, Any]:
     """The first and last numbers, as the type that is made holds them. Raises torch's error where it cannot."""
+    if kind.kind == "b" and steps > 1:
+        raise _no_loop(name, kind)
     start, end = _number(start), _number(end)
     if steps == 1 and not isinstance(start, complex):
         return start, start
@@ -176,9 +182,7 @@ def _ranged(start: Any, step: Any, n: int, kind: np.dtype) -> np.ndarray:
 
 
 @composite()
-def range(
-    start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
-):
+def range(start, end, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """The numbers start, start + step, ... up to and including `end` (deprecated: use `arange`).
 
     Args:
@@ -191,8 +195,6 @@ def range(
         stacklevel=2,
     )
     check_options(layout, pin_memory)
-    if end is None:
-        start, end = 0, start
     start, end, step = _real("range", "start", start), _real("range", "end", end), _real("range", "step", step)
     n = math.floor((end - start) / step) + 1
     default = dtypes.get_default_dtype()
@@ -222,7 +224,7 @@ def linspace(
         raise RuntimeError("number of steps must be non-negative")
     default = _default(start, end, dtype, "linspace")
     return _made(
-        "linspace", lambda kind: spaced(*_limits(start, end, steps, kind), int(steps), kind), out, dtype,
+        "linspace", lambda kind: spaced(*_limits("linspace", start, end, steps, kind), int(steps), kind), out, dtype,
         default, requires_grad, device,
     )  # fmt: skip
 
@@ -260,6 +262,6 @@ def logspace(
         raise RuntimeError("number of steps must be non-negative")
     default = _default(start, end, dtype, "logspace")
     return _made(
-        "logspace", lambda kind: powers(base, *_limits(start, end, steps, kind), int(steps), kind), out, dtype,
+        "logspace", lambda kind: powers(base, *_limits("logspace", start, end, steps, kind), int(steps), kind), out, dtype,
         default, requires_grad, device,
     )  # fmt: skip

@@ -28,6 +28,8 @@ _FEW = 1024  # numbers, which Python's power makes as fast
 
 def spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
     """The n numbers of linspace."""
+    if not n:
+        return np.empty(0, kind)
     if n == 1:
         return np.full(1, exact(start, kind), kind)
     if kind.kind in "iu":  # whole ends, a step in double precision, every result cut to a whole number
@@ -84,6 +86,8 @@ def _spaced_plainly(start: Any, end: Any, n: int) -> np.ndarray | None:
 
 def powers(base: float, start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
     """The n numbers of logspace: `base` to the power of equally spaced exponents, without fused operations."""
+    if not n:
+        return np.empty(0, kind)
     if kind.kind == "c":
         return np.power(kind.type(base), spaced(start, end, n, kind))
     if n == 1:

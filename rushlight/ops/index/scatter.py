@@ -5,6 +5,7 @@ Index tensors are array inputs like any other; they never carry a gradient.
 
 from __future__ import annotations
 
+from operator import gt
 from typing import Any
 
 import numpy as np
@@ -81,30 +82,20 @@ def _rows_of(index: np.ndarray, shape: tuple, d: int) -> np.ndarray | None:
     return index[(slice(None), *(0,) * (index.ndim - 1))]
 
 
-def _check_gather(name: str, input: np.ndarray, index: np.ndarray, dim: int) -> int:
+def _check_gather(input: np.ndarray, index: np.ndarray, dim: int) -> int:
     d = wrap_dim(dim, input.ndim)
-    if index.size:
-        _check_index_type(name, index)
-    if max(index.ndim, 1) != max(input.ndim, 1) and index.size:
-        raise RuntimeError(
-            f"Index tensor must have the same number of dimensions as {'input' if name == 'gather' else 'self'} tensor"
-        )
+    if not index.size:
+        return d
+    _check_index_type("gather", index)
+    if max(index.ndim, 1) != max(input.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     for k in range(min(index.ndim, input.ndim)) if index.shape != input.shape else ():
-        if k != d and index.shape[k] > input.shape[k] and index.size:
-            if name != "gather":
-                raise _too_large(input, index, d)
+        if k != d and index.shape[k] > input.shape[k]:
             raise RuntimeError(
                 f"Size does not match at dimension {k} expected index {list(index.shape)} to be no larger than self "
                 f"{list(input.shape)} apart from dimension {d}"
             )
     return d
-
-
-def _too_large(input: np.ndarray, index: np.ndarray, d: int, src: np.ndarray | None = None) -> RuntimeError:
-    end = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
-    return RuntimeError(
-        f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {d}{end}"
-    )
 
 
 def gather_columns(input: np.ndarray, index: np.ndarray) -> np.ndarray | None:
@@ -124,7 +115,7 @@ def _gather(input, index, /, dim):
         quick = gather_columns(input, index)
         if quick is not None:
             return quick
-    d = _check_gather("gather", input, index, dim)
+    d = _check_gather(input, index, dim)
     if not input.ndim or not index.ndim:
         return input.reshape(-1)[index.reshape(-1)].reshape(index.shape)
     if not index.size:
@@ -176,30 +167,40 @@ def check_source_type(input: np.ndarray, src: np.ndarray) -> None:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
 
 
-def _scatter_parts(name: str, input: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> tuple:
+def _scatter_parts(
+    name: str, input: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int, is_number: bool = False
+) -> tuple:
+    """What is written (the result, the same with a dimension, where in it, and what). is_number: `src` is no tensor."""
     d = wrap_dim(dim, input.ndim)
     _check_index_type("scatter", index)
     check_source_type(input, src)
-    is_whole = src.shape == index.shape and src.ndim > 0
-    if src.ndim and index.ndim == input.ndim == src.ndim:
-        beyond_self = index.shape != input.shape and any(
-            n > input.shape[k] for k, n in enumerate(index.shape) if k != d
-        )
-        beyond_src = not is_whole and any(n > m for n, m in zip(index.shape, src.shape, strict=True))
-        if index.size and (beyond_self or beyond_src):
-            raise _too_large(input, index, d, src)
-    _check_gather(name, input, index, dim)
+    _check_scatter(input, index, None if is_number else src, d)
     out = copy_or_target(input, "C")
     flat = out if out.ndim else out.reshape(1)
     index = index if index.ndim else index.reshape(1)
-    if src.ndim and not is_whole:
-        for k in range(index.ndim):
-            if index.shape[k] > src.shape[wrap_dim(k, src.ndim)]:
-                raise RuntimeError(
-                    f"Expected index {list(index.shape)} to be no larger than src {list(src.shape)} in dimension {k}"
-                )
+    if src.ndim and src.shape != index.shape:
         src = src[tuple(slice(0, k) for k in index.shape)]
     return out, flat, _grid(name, index, flat.shape, d), src
+
+
+def _check_scatter(input: np.ndarray, index: np.ndarray, src: np.ndarray | None, d: int) -> None:
+    """Raise torch's error where the index is larger than what it is of. A tensor without dimensions counts as of one element."""
+    into, at = input.shape or (1,), index.shape or (1,)
+    of = at if src is None else src.shape or (1,)
+    if at == of == into:
+        return
+    if len(into) != len(at):
+        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+    is_wrong = any(n > into[k] for k, n in enumerate(at) if k != d) or any(map(gt, at, of))
+    if src is not None and 0 < src.ndim < len(at) and not is_wrong:
+        wrap_dim(len(of), len(of))  # as torch comes to it
+    if len(of) != len(at):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    if is_wrong:
+        end = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
+        raise RuntimeError(
+            f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {d}{end}"
+        )
 
 
 def _put(out: np.ndarray, where: tuple, src: np.ndarray) -> None:
@@ -209,18 +210,11 @@ def _put(out: np.ndarray, where: tuple, src: np.ndarray) -> None:
         out[where] = src
 
 
-def _check_source(input: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> None:
-    """A tensor without dimensions is no number here. Raises torch's error."""
-    if index.ndim and not src.ndim and src.dtype == input.dtype:
-        raise _too_large(input, index, dim, src)
-
-
 @primitive(name="scatter", public=False)
 def _scatter(input, index, src, /, dim):
     if not index.size:
         check_source_type(input, src)
         return copy_or_target(input, "C")
-    _check_source(input, index, src, dim)
     out, flat, where, src = _scatter_parts("scatter", input, index, src, dim)
     _put(flat, where, src)
     return out
@@ -242,7 +236,7 @@ def _scatter_value(input, index, /, dim, value):
     if not index.size:
         return copy_or_target(input, "C")
     out, flat, where, src = _scatter_parts(
-        "scatter", input, index, np.asarray(exact(value, input.dtype), input.dtype), dim
+        "scatter", input, index, np.asarray(exact(value, input.dtype), input.dtype), dim, is_number=True
     )
     _put(flat, where, src)
     return out
@@ -258,7 +252,6 @@ def _scatter_add(input, index, src, /, dim):
     if not index.size:
         check_source_type(input, src)
         return copy_or_target(input, "C")
-    _check_source(input, index, src, dim)
     out, flat, where, src = _scatter_parts("scatter_add", input, index, src, dim)
     add_at(flat, where, src, is_checked=True)
     return out
@@ -278,6 +271,8 @@ def padded(g: Tensor, shape: tuple) -> Tensor:
     """`g` with zeros up to `shape`: entries of a source that no index reached."""
     if g._array.shape == shape:
         return g
+    if not shape:  # a source without dimensions counts as of one element
+        return g.reshape(())
     return embed(g, shape, (*(slice(0, n) for n in g._array.shape), ...))
 
 

@@ -60,6 +60,8 @@ def _(g, out, input, index, src, dim, reduce, include_self, needs):
 
 def _cut(src: Tensor, index: Tensor) -> Any:
     """The part of a source that the index reaches."""
+    if not src._array.ndim:
+        return src.reshape(index._array.shape)  # type: ignore[attr-defined]
     return src if src._array.shape == index._array.shape else src[tuple(slice(0, n) for n in index._array.shape)]  # type: ignore[index]
 
 

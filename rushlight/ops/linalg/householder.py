@@ -148,7 +148,7 @@ def orgqr(input, input2):
     return householder_product(input, input2)
 
 
-@primitive(name="ormqr", public=False)
+@primitive(name="ormqr", public=False, columns=(0,))
 def _ormqr(input, tau, other, /, transpose):
     return _reflect(input, tau, np.broadcast_to(other, (*input.shape[:-2], *other.shape[-2:])), transpose, transpose)
 
@@ -192,4 +192,4 @@ def ormqr(input, tau, other, left=True, transpose=False):
     check_kernel(a, "ormqr_cpu")
     if left:
         return _ormqr(input, tau, other, transpose)
-    return _ormqr(input, tau, other.mH, not transpose).mT.conj_physical()
+    return _ormqr(input, tau, other.mH, not transpose).conj_physical().contiguous().mT

@@ -9,7 +9,7 @@ from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.tensor.tensor import Tensor
 from ..pointwise.checks import word
-from .matrices import adjoint, is_low, real_type
+from .matrices import LinAlgError, adjoint, first_failure, is_low, real_type
 from .matrix_norms import check_decimal, tolerances
 
 # ---------------------------------------------------------------------------------------------- pseudo-inverse
@@ -155,6 +155,23 @@ def _check_lstsq(A, B, driver):
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
 
 
+def _check_full_rank(a, eps):
+    """Raise torch's error where a diagonal element of a matrix's triangular factor is zero up to rounding."""
+    m, n = a.shape[-2:]
+    if not a.size:
+        return
+    factor = np.linalg.qr(a if m >= n else a.swapaxes(-1, -2), mode="r")
+    diagonal = np.abs(np.diagonal(factor, axis1=-2, axis2=-1))
+    largest = diagonal.max(-1, keepdims=True)
+    zero = (diagonal <= eps * max(m, n) * largest) & (largest > 0)  # LAPACK solves a matrix of zeros by zeros
+    if zero.any():
+        where, order = first_failure(np.where(zero.any(-1), zero.argmax(-1) + 1, 0))
+        raise LinAlgError(
+            f"torch.linalg.lstsq: {where}The least squares solution could not be computed because the input matrix does not "
+            f"have full rank (error code: {order})."
+        )
+
+
 def is_rhs_vector(A, B) -> bool:
     """Whether B holds vectors rather than matrices of right-hand sides."""
     return B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
@@ -180,6 +197,9 @@ def _lstsq(A, B, /, rcond, driver):
     batch = np.broadcast_shapes(A.shape[:-2], b.shape[:-2])
     a, b = np.broadcast_to(A, (*batch, m, n)), np.broadcast_to(b, (*batch, *b.shape[-2:]))
     eps = np.finfo(real_type(A.dtype)).eps
+    if driver == "gels":
+        _check_full_rank(a, eps)
+        rcond = 0.0  # which this driver does not use
     x, residuals, rank, s = _lstsq_arrays(a, b, eps * max(m, n) if rcond is None else rcond)
     nothing = np.empty(0, real_type(A.dtype))
     if m <= n or driver == "gelsy" or not (driver == "gels" or (rank == n).all()):
@@ -221,6 +241,7 @@ def lstsq(input, b, rcond=None, *, driver=None):
     Shape: (*, m, n), (*, m, k) -> (*, n, k), residuals (*, k), rank (*), singular values (*, min(m, n))
     Raises:
         RuntimeError: `driver` is another text, as in `lstsq(ones(2, 1), ones(2, 1), driver="x")`.
+        linalg.LinAlgError: a matrix is not of full rank, as in `lstsq(ones(2, 2), ones(2, 1), driver="gels")`.
         RuntimeError: the numbers of rows differ, as in `lstsq(ones(2, 1), ones(3, 1))`.
 
     >>> lstsq(tensor([[1.0], [1.0]]), tensor([[1.0], [3.0]])).solution.round(decimals=3)

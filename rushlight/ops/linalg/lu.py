@@ -14,6 +14,7 @@ import numpy as np
 
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
+from ...core.dispatch.scalars import check_flag
 from ...core.dispatch.slow_path import write_out
 from ...core.foreign import HAS_CTYPES, ctypes
 from ...core.locks import made_once
@@ -539,6 +540,7 @@ def legacy_lu(A, pivot=True, get_infos=False, out=None):
     tensor([1, 2], dtype=torch.int32)
     """
     warn_once(_LU_DEPRECATED)
+    check_flag("_lu_with_info", "pivot", pivot)
     result = _packed(A, pivot, False, "linalg.lu_factor")
     result = _LU_INFO(*result) if get_infos else tuple(result[:2])
     if out is None:

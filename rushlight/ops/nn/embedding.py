@@ -240,7 +240,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     try:
         rows = _rows_of(flat, weights, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     except IndexError as error:
-        raise _outside(flat, weight) or error from None
+        raise _outside(flat, weight, mode, padding_idx, max_norm) or error from None
     if input._array.ndim == 2 and padding_idx is None and shape[1]:
         return shown_as(_bags_of_one_size(rows.view(*shape, rows.size(1)), mode), "EmbeddingBagBackward0")
     padding = -1 if padding_idx is None else padding_idx % weight._array.shape[0]
@@ -257,16 +257,16 @@ def _check_bags(input, weight, per_sample_weights, mode, scale_grad_by_freq, spa
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape "
             f"as the input ({input.shape})"
         )
-    if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
-            f"mode='{mode}'). Please open a feature request on GitHub."
-        )
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and (scale_grad_by_freq or sparse):
         what = "scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights"
         raise ValueError(f"max mode does not support {what}")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
+            f"mode='{mode}'). Please open a feature request on GitHub."
+        )
     if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; "
@@ -276,6 +276,9 @@ def _check_bags(input, weight, per_sample_weights, mode, scale_grad_by_freq, spa
 
 def _rows_of(flat, weights, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse):
     """The rows of the table at the indices, times the weights where there are some."""
+    if scale_grad_by_freq and not sparse:
+        rows = _scaled_by_frequency(embedding(flat, weight, padding_idx, max_norm, norm_type), flat)
+        return rows if weights is None else rows * weights.unsqueeze(1)
     if weights is None or sparse:
         rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
         return rows if weights is None else rows * weights.unsqueeze(1)
@@ -284,13 +287,40 @@ def _rows_of(flat, weights, weight, padding_idx, max_norm, norm_type, scale_grad
     return _weighted_rows(weight, flat, weights, _row(padding_idx, weight._array.shape[0]), scale_grad_by_freq)
 
 
-def _outside(flat, weight):
+@primitive(public=False, name="bag_rows")
+def _scaled_by_frequency(rows, input, /):
+    """The rows; their gradients are divided by how often each is used."""
+    return rows.copy()
+
+
+@_scaled_by_frequency.vjp("rows")
+def _(g, input):
+    return g * _inverse_frequency(input).to(g.dtype).unsqueeze(1)
+
+
+@primitive(public=False, name="bag_frequency", differentiable=False)
+def _inverse_frequency(input, /):
+    """1 / the number of times that torch takes each index to be used.
+
+    Of the k-th of the different indices in order, that is how often the k-th of all sorted indices is (in torch's
+    `_embedding_bag_dense_backward`): another one than its own where an index before it is used twice.
+    """
+    different, places, counts = np.unique(input, return_inverse=True, return_counts=True)
+    taken = np.sort(input)[: len(different)]
+    return (1.0 / counts[np.searchsorted(different, taken)])[places]
+
+
+def _outside(flat, weight, mode, padding_idx, max_norm):
     """torch's error for an index outside the table."""
     n = weight._array.shape[0]
-    for place, i in enumerate(flat.tolist()):
-        if not 0 <= i < n:
-            return RuntimeError(f"Index {place} of input takes value {i} which is not in the valid range [0, {n})")
-    return None
+    place, i = next(((place, i) for place, i in enumerate(flat.tolist()) if not 0 <= i < n), (-1, -1))
+    if place < 0:
+        return None
+    if max_norm is not None:
+        return IndexError(f"select(): index {i} out of range for tensor of size {list(weight.shape)} at dimension 0")
+    if mode == "max" or padding_idx is not None:
+        return RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {i}")
+    return RuntimeError(f"Index {place} of input takes value {i} which is not in the valid range [0, {n})")
 
 
 def _bags_of_one_size(rows, mode):

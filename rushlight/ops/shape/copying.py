@@ -28,7 +28,7 @@ from ...core.tensor.node import Node, show_as, shown_as
 from ...core.tensor.placeholder import NoArray, flags_of
 from ...core.tensor.resizing import resize
 from ...core.tensor.size import new_shape_from
-from ...core.tensor.storage import expose, storage_of, tick, user_line
+from ...core.tensor.storage import expose, shared_storage, storage_of, tick, user_line
 from ...core.tensor.tensor import Tensor, alias, constant, show_memory, wrap
 from ..creation.arguments import backend_like, check_rank, format_name
 from ..pointwise.fused_loops import FusedLoop
@@ -570,7 +570,7 @@ def _of_storage(storage: Any, kind: np.dtype) -> Tensor:
     whole = wrap(flat[: flat.size - flat.nbytes % kind.itemsize // flat.itemsize].view(kind))
     owner = getattr(storage, "_tensor", None)
     if owner is not None:
-        whole._storage = storage_of(owner)
+        whole._storage = shared_storage(owner)
     expose(whole)  # the storage may be written by its own methods
     return whole
 

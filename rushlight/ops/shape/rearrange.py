@@ -254,6 +254,8 @@ def roll(input, shifts, dims=None):
     tensor([3, 1, 2])
     """
     shifts = (shifts,) if hasattr(shifts, "__index__") else tuple(shifts)
+    if not shifts:
+        raise RuntimeError("`shifts` required")
     if dims is None or (isinstance(dims, (tuple, list)) and not dims):
         if len(shifts) != 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
@@ -264,7 +266,8 @@ def roll(input, shifts, dims=None):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(along)}")
     if not input._array.ndim:
         raise IndexError(f"Dimension specified as {along[0]} but tensor has no dimensions")
-    return _roll(input, shifts, tuple(wrap_dim(d, input._array.ndim) for d in along))
+    n, empty = input._array.ndim, not input._array.size  # of which torch does not look at the dimensions
+    return _roll(input, shifts, tuple(d % n if empty else wrap_dim(d, n) for d in along))
 
 
 @primitive(name="rot90", public=False)

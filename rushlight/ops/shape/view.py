@@ -30,7 +30,7 @@ from ...core.tensor.size import (
     wrap_dim,
     wrap_dims,
 )
-from ...core.tensor.strides import new_element_strides, new_strides, strides_of
+from ...core.tensor.strides import element_strides, new_element_strides, new_strides, strides_of
 from ...core.tensor.tensor import Tensor, type_word
 from ..creation.arguments import format_name
 from .permute import permute, t, transpose
@@ -90,22 +90,38 @@ def _view_dtype(input, /, dtype):
     """The same bytes as elements of another type."""
     new, input = dtype.numpy, new_strides(input)
     if new.itemsize != input.itemsize:
-        if not input.ndim:
-            raise RuntimeError(
-                f"self.dim() cannot be 0 to view {type_word(dtypes.from_numpy(input.dtype))} as {type_word(dtype)} "
-                "(different element sizes)"
-            )
-        if input.strides[-1] != input.itemsize and (input.size or input.ndim > 1):
-            raise RuntimeError(
-                f"self.stride(-1) must be 1 to view {type_word(dtypes.from_numpy(input.dtype))} as {type_word(dtype)} "
-                f"(different element sizes), but got {input.strides[-1] // input.itemsize}"
-            )
-        if input.shape[-1] * input.itemsize % new.itemsize:
-            raise RuntimeError(
-                f"self.size(-1) must be divisible by {new.itemsize // input.itemsize} to view "
-                f"{type_word(dtypes.from_numpy(input.dtype))} as {type_word(dtype)} (different element sizes), but got {input.shape[-1]}"
-            )
+        _check_other_size(input, dtype)
     return input.view(new)
+
+
+def _check_other_size(input, dtype):
+    """Raise torch's error where elements of another size do not fit: along each dimension they have to begin at one."""
+    words = _as_other(input, dtype)
+    if not input.ndim:
+        raise RuntimeError(f"self.dim() cannot be 0 {words}")
+    ratio, odd = divmod(dtype.itemsize, input.itemsize)
+    strides = element_strides(input)
+    if not odd and input.shape[-1] % ratio:
+        raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {words}, but got {input.shape[-1]}")
+    if strides[-1] != 1 and (input.size or input.ndim > 1):
+        raise RuntimeError(f"self.stride(-1) must be 1 {words}, but got {strides[-1]}")
+    wrong = None if odd else next((d for d, s in enumerate(strides[:-1]) if s % ratio), None)
+    if wrong is not None:
+        raise RuntimeError(f"self.stride({wrong}) must be divisible by {ratio} {words}, but got {strides[wrong]}")
+
+
+def _as_other(input, dtype):
+    return f"to view {type_word(dtypes.from_numpy(input.dtype))} as {type_word(dtype)} (different element sizes)"
+
+
+def _check_offset(self, dtype):
+    """Raise torch's error where a view's first element is in the middle of a larger one, as kernels could not read it."""
+    a, ratio = self._array, dtype.itemsize // self.dtype.itemsize
+    if ratio > 1 and type(a) is np.ndarray and a.ndim and not a.shape[-1] % ratio and self.storage_offset() % ratio:
+        offset = self.storage_offset()
+        raise RuntimeError(
+            f"self.storage_offset() must be divisible by {ratio} {_as_other(a, dtype)}, but got {offset}"
+        )
 
 
 _NO_SIZES = (dtypes.dtype, type)
@@ -120,7 +136,9 @@ def view(self, *shape, dtype=None, size=None):
         shape = (dtypes.of_argument(shape[0]),)
     dtype = dtypes.of_argument(dtype)
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
-        return _view_dtype(self, dtype or shape[0])
+        dtype = dtype or shape[0]
+        _check_offset(self, dtype)
+        return _view_dtype(self, dtype)
     if size is None:
         raise type_error(missing("view", "size"))
     return _view(self, size)

@@ -45,7 +45,11 @@ def stft(
         return_complex = True
     check_flag("stft", "return_complex", return_complex)
     x = _centered(input, n_fft, pad_mode) if center else input
-    _check_signal(x, n_fft, hop, size, window)
+    call = _called(
+        "stft", f"torch.{type_word(x.dtype)}Tensor", x, n_fft, hop, size, window, normalized=normalized, onesided=onesided,
+        return_complex=return_complex, align_to_window=align_to_window,
+    )  # fmt: skip
+    _check_signal(x, n_fft, hop, size, window, call)
     if window is None:
         _warn_no_window("stft")
     one_sided = not is_complex if onesided is None else onesided
@@ -77,9 +81,16 @@ def _windowed(x: Any, n_fft: int, hop: int, size: int) -> Any:
     return OPS["as_strided"](padded, (len(x._array), pieces, n_fft), (rows, hop * step, step))
 
 
-def _check_signal(x: Any, n_fft: int, hop: int, size: int, window: Any) -> None:
-    kind = f"{x.type().removeprefix('torch.') if not x.is_complex() else 'Complex'}{list(x.shape)}"
-    call = f"stft({kind}, n_fft={n_fft}, hop_length={hop}, win_length={size})"
+def _called(name: str, kind: str, x: Any, n_fft: int, hop: int, size: int, window: Any, **options: Any) -> str:
+    """The call as torch's messages show it."""
+    shown = "None" if window is None else f"torch.{type_word(window.dtype)}Tensor{{{list(window.shape)}}}"
+    flags = ", ".join(f"{n}={int(v) if isinstance(v, bool) else v}" for n, v in options.items())
+    return (
+        f"{name}({kind}{list(x.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={size}, window={shown}, {flags}) "
+    )
+
+
+def _check_signal(x: Any, n_fft: int, hop: int, size: int, window: Any, call: str) -> None:
     if not (x.is_floating_point() or x.is_complex()):
         raise RuntimeError(f"{call}: expected a tensor of floating point or complex values")
     if x._array.ndim not in (1, 2):
@@ -138,7 +149,11 @@ def istft(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
         )
     one_sided = input._array.shape[-2] != n_fft if onesided is None else onesided
-    _check_spectrum(input, n_fft, hop, size, window, one_sided, return_complex)
+    call = _called(
+        "istft", f"CPU{type_word(input.dtype)}Type", input, n_fft, hop, size, window, center=center, normalized=normalized,
+        onesided=onesided, length=length, return_complex=return_complex,
+    )  # fmt: skip
+    _check_spectrum(input, n_fft, hop, size, window, one_sided, return_complex, call)
     if window is None:
         _warn_no_window("istft")
     x = (input if input._array.ndim == 3 else input.unsqueeze(0)).transpose(1, 2)
@@ -159,10 +174,7 @@ def istft(
     stop = min(end, total)
     signal, envelope = signal[:, start:stop], envelope[:, start:stop]
     if envelope._array.size and np.abs(envelope._array).min() <= 1e-11:
-        raise RuntimeError(
-            f"istft(n_fft={n_fft}, hop_length={hop}, win_length={size}, center={int(center)}) window overlap add min: "
-            f"{np.abs(envelope._array).min()}: the windows leave a gap"
-        )
+        raise RuntimeError(f"{call}window overlap add min: 1\n[ CPUBoolType{{}} ]")
     result = signal / envelope
     if end > total:
         warn("The length of signal is shorter than the length parameter. Result is being padded with zeros in the "
@@ -172,8 +184,9 @@ def istft(
     return result.squeeze(0) if input._array.ndim == 2 else result
 
 
-def _check_spectrum(x: Any, n_fft: int, hop: int, size: int, window: Any, one_sided: bool, as_complex: bool) -> None:
-    call = f"istft(Complex{list(x.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={size})"
+def _check_spectrum(
+    x: Any, n_fft: int, hop: int, size: int, window: Any, one_sided: bool, as_complex: bool, call: str
+) -> None:
     if x._array.ndim not in (2, 3):
         raise RuntimeError(f"{call}: expected a tensor with 2 or 3 dimensions, but got {x._array.ndim}")
     if not x._array.size:

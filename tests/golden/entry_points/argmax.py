@@ -2,7 +2,9 @@
 
 
 # The entry point: what a call of the operator runs.
-def call(input, dim, keepdim, *, axis, keepdims, out):
+def call(input, dim, keepdim, *more, axis, keepdims, out, **unknown):
+    if more or unknown:
+        raise refused('argmax', ('input', 'dim', 'keepdim'), more, unknown)
     if axis is not None:
         dim = axis
     if keepdims is not None:

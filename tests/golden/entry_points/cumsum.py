@@ -2,7 +2,9 @@
 
 
 # The entry point: what a call of the operator runs.
-def call(input, dim, *, dtype, axis, out):
+def call(input, dim, *more, dtype, axis, out, **unknown):
+    if more or unknown:
+        raise refused('cumsum', ('input', 'dim'), more, unknown)
     if dim is ...:
         dim = given(axis, record, 'dim')
     if out is not None:

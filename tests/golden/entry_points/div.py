@@ -2,7 +2,9 @@
 
 
 # The entry point: what a call of the operator runs.
-def call(input, other, *, out=None):
+def call(input, other, *more, out=None):
+    if more:
+        raise refused('div', ('input', 'other'), more)
     if out is not None:
         return slow_out(record, (input, other,), (), out)
     state = thread.state

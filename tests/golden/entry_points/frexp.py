@@ -2,7 +2,9 @@
 
 
 # The entry point: what a call of the operator runs.
-def call(input, *, out):
+def call(input, *more, out, **unknown):
+    if more or unknown:
+        raise refused('frexp', ('input',), more, unknown)
     if out is not None:
         return slow_out(record, (input, ), (), out)
     state = thread.state

@@ -2,7 +2,9 @@
 
 
 # The entry point: what a call of the operator runs.
-def call(input, dim, keepdim, *, axis, keepdims, out):
+def call(input, dim, keepdim, *more, axis, keepdims, out, **unknown):
+    if more or unknown:
+        raise refused('logsumexp', ('input', 'dim', 'keepdim'), more, unknown)
     if dim is ...:
         dim = given(axis, record, 'dim')
     if keepdims is not None:

@@ -2,7 +2,13 @@
 
 
 # The entry point: what a call of the operator runs.
-def call(input, dim0, dim1):
+def call(input, dim0, dim1, *more):
+    if more:
+        raise refused('transpose', ('input', 'dim0', 'dim1'), more)
+    if dim0 is ...:
+        raise refused('transpose', ('input', 'dim0', 'dim1'))
+    if dim1 is ...:
+        raise refused('transpose', ('input', 'dim0', 'dim1'))
     state = thread.state
     level = state.level
     if level > 1:
