@@ -81,10 +81,13 @@ def accumulated(rank, size):
     return model.module[0].weight.grad.numpy(), gradients[-1]
 
 
+CHANNELS_LAST_WAYS = "eager", "views", "compiled", "compiled views", "mixed", "large", "large compiled", "large mixed"
+
+
 def channels_last(rank, size):
     """{way: [for each step, the gradients as (strides, elements)]} of weights in channels-last memory; `expected`: averages."""
     found = {}
-    for way in ("expected", "eager", "views", "compiled", "compiled views", "large", "large compiled"):
+    for way in ("expected", *CHANNELS_LAST_WAYS):
         torch.manual_seed(0)
         width = 128 if "large" in way else 4
         net = nn.Sequential(nn.Conv2d(3, width, 3), nn.ReLU(), nn.Conv2d(width, width, 3), nn.Conv2d(width, 2, 1))
@@ -96,7 +99,8 @@ def channels_last(rank, size):
             model.zero_grad()
             (model(x) ** 2).mean().backward()
 
-        function, steps = torch.compile(step) if "compiled" in way else step, []
+        is_compiled = "compiled" in way or ("mixed" in way and rank == 1)
+        function, steps = torch.compile(step) if is_compiled else step, []
         for i in range(4):
             torch.manual_seed(i)
             x = torch.randn(2 * size, 3, 6, 6).to(memory_format=torch.channels_last)
@@ -612,15 +616,16 @@ def test_large_gradients_are_averaged_where_they_are(results):
 
 def test_gradients_have_the_strides_of_their_parameters(results):
     first, second = (result["channels_last"] for result in results)
-    for way in ("eager", "views", "compiled", "compiled views", "large", "large compiled"):
+    for way in CHANNELS_LAST_WAYS:
         for step, (one, other) in enumerate(zip(first[way], second[way], strict=True)):
             for i, (a, b) in enumerate(zip(one, other, strict=True)):
                 assert np.array_equal(a, b), (way, step)
                 if "large" not in way:
                     np.testing.assert_allclose(a, first["expected"][step][i], rtol=1e-4, atol=1e-6, err_msg=way)
-    for one, other in zip(first["large"], first["large compiled"], strict=True):
-        for a, b in zip(one, other, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    for way in ("large compiled", "large mixed"):
+        for one, other in zip(first["large"], first[way], strict=True):
+            for a, b in zip(one, other, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6, err_msg=way)
 
 
 def test_large_gradients_accumulate(results):
