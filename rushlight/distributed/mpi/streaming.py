@@ -1,4 +1,4 @@
-"""One step of a sum in shared memory, as code for this processor: lay a piece out, wait for the others' piece, and add.
+"""One step of a sum in shared memory, as code for this processor: write a piece for the others, wait for theirs, and add.
 
 What a process lays out goes past the caches into memory. What one core has just written is in its own cache; where the other
 core has another one, as processors made of several dies have, it comes from there at 2 GB/s, by one cache line after the other;
@@ -37,10 +37,11 @@ class Layout(NamedTuple):
 def step_of(dtype: np.dtype, size: int, rank: int, keep: bool, layout: Layout) -> Callable[..., int] | None:
     """The step of one of `size` processes, for numbers of a type; None where there is no code for them.
 
-    It is called with (the address of the addresses of all memories, laid, n, number, added, m, awaited, label, factor): lay out
-    n numbers at the address `laid` times the factor, as piece number `number`; then add piece `awaited` of all processes, in the
-    order of ranks, this one's own being the m numbers at `added`, where the sum goes as well. n = 0: lay nothing out. m = 0: add
-    nothing. keep: the products go to `laid` as well. Others see a piece when the counter has passed its number.
+    It is called with (the address of the addresses of all memories, laid, n, number, added, m, awaited, label, factor): it writes
+    the n numbers at the address `laid` times the factor, as piece number `number`, for the others; then it adds piece `awaited` of
+    all processes, in the order of ranks, this one's own being the m numbers at `added`, where the sum goes as well. n = 0: nothing
+    is written. m = 0: nothing is added. keep: the products go to `laid` as well. Others see a piece when the counter has passed
+    its number.
     """
     word = _WORDS.get(dtype)
     if word is None or not engine.available():
@@ -75,7 +76,7 @@ def _assembly(word: str, size: int, rank: int, keep: bool, at: Layout) -> str:
         how = f"align {engine.vector_bytes()}, !nontemporal !0" if past_caches else "align 4"
         return f"store {vector} {name}, ptr {place}, {how}"
 
-    def lay_out(p: str, i: str, mask: str) -> str:
+    def write(p: str, i: str, mask: str) -> str:
         return f"""
   %{p}.from = getelementptr {word}, ptr %laid, i64 {i}
   {load(f"%{p}.x", f"%{p}.from", mask)}
@@ -172,9 +173,9 @@ entry:
   %room.in = mul i64 %free, {at.piece_bytes}
   %room.at = add i64 %room.in, {at.pieces}
   %room = getelementptr i8, ptr %base{rank}, i64 %room.at
-  %lays = icmp ne i64 %n, 0
-  br i1 %lays, label %lay, label %adds
-{each("lay", "%n", lay_out, "tell")}
+  %writes = icmp ne i64 %n, 0
+  br i1 %writes, label %write, label %adds
+{each("write", "%n", write, "tell")}
 tell:
   call void @llvm.x86.sse.sfence()
   %tag.in = mul i64 %free, 8
