@@ -24,13 +24,14 @@ from ..core.dispatch.inplace import CopySlices
 from ..core.dispatch.mode import emit_event, no_grad, thread
 from ..core.dispatch.slow_path import plain
 from ..core.jit_switch import jit
-from ..core.tensor.casting import add_into
+from ..core.tensor.casting import add_into, dense_like
 from ..core.tensor.dtype import from_numpy
 from ..core.tensor.layout import contiguous_format, strided
 from ..core.tensor.node import Freed, Leaf, Node, Output, no_tensor, show_as
 from ..core.tensor.placeholder import NoArray
 from ..core.tensor.size import sum_to_axes
 from ..core.tensor.storage import describe, user_line
+from ..core.tensor.strides import dense_order
 from ..core.tensor.tensor import Tensor, type_word, wrap
 from .repeats import repeats
 
@@ -447,24 +448,16 @@ def _copy_like(a: np.ndarray, like: np.ndarray) -> np.ndarray:
     """A copy of `a` with the memory layout of `like` where that is dense, else C-contiguous."""
     if isinstance(a, Buffer):
         return a.backend.apply(_copy_like, (a, like), {})
-    if _order_of(like) is None:
+    if dense_order(like) is None:
         return a.copy()
-    out = np.empty_like(like, a.dtype, subok=False)
+    out = dense_like(like, a.dtype)
     out[...] = a
     return out
 
 
-def _order_of(a: np.ndarray) -> list[int] | None:
-    """The dimensions by falling stride where there are no gaps between the elements; None also for C-contiguous memory."""
-    if a.flags.c_contiguous:
-        return None
-    order = sorted(range(a.ndim), key=lambda i: -a.strides[i])
-    return order if a.transpose(order).flags.c_contiguous else None
-
-
 def _watched_copy(g: Tensor, like: np.ndarray) -> Any:
     """`_copy_like` in operators, for a listener."""
-    order = _order_of(like)
+    order = dense_order(like)
     if order is None:
         g = _plain_copy(g)
     else:

@@ -21,6 +21,7 @@ from rushlight.compile.guards.checks import (
     Kind,
     Order,
     Reading,
+    Slots,
     _Plainly,
 )
 from rushlight.compile.guards.dict_watcher import counter_of
@@ -51,6 +52,13 @@ class Other(Base):
     pass
 
 
+class Slotted:
+    __slots__ = ("a", "b", "c")
+
+    def __init__(self):
+        self.a, self.b, self.c = None, {}, 1
+
+
 def made():
     """name -> (condition, a write that leaves it true, a write that makes it false)"""
     o, function = types.SimpleNamespace(k=1.5), types.FunctionType(some_function.__code__, {}, "f", (1.5,))
@@ -59,6 +67,7 @@ def made():
     numbers, queue, c = [1.5, "x"], collections.deque([1.5]), cell(1.5)
     kept, values, thing = {1, 2}, np.ones(3), Other()
     derived = type("Derived", (Other,), {})
+    slotted = Slotted()
     half = lambda: float("1.5")  # noqa: E731  another object, the same number
     return {
         "entry": (Entries(d, ["a", "z"]), lambda: d.update(a=half(), b=3), lambda: d.update(a=2)),
@@ -81,6 +90,11 @@ def made():
         "numbers": (Content(a := array.array("d", [1])), lambda: a.extend([]), lambda: a.append(2)),
         "class": (Kind(thing), lambda: setattr(thing, "x", 1), lambda: setattr(thing, "__class__", Base)),
         "bases": (Order(derived), lambda: setattr(derived, "x", 1), lambda: setattr(derived, "__bases__", (Base,))),
+        "slots": (
+            Slots(slotted, ("a", "b")),
+            lambda: (slotted.b.update(x=1), setattr(slotted, "c", half())),
+            lambda: setattr(slotted, "b", {"x": 1}),
+        ),
         "reading": (Reading(len, numbers), lambda: None, lambda: numbers.append(3)),
     }
 
@@ -134,7 +148,7 @@ def test_watchers_count_the_writes_to_their_dict():
 def test_places_are_found_in_this_interpreter():
     assert layouts.of_dict({}) is not None and layouts.of_list([1], (1,)) is not None
     assert layouts.of_cell(cell(1), 1) is not None and Function(some_function).words() is not None
-    assert layouts.of_order(Base, Base.__mro__) is not None
+    assert layouts.of_order(Base, Base.__mro__) is not None and Slots(Slotted(), ("a", "b")).words() is not None
 
 
 @pytest.mark.skipif(not available(), reason="conditions are tested one by one where there is no native code")

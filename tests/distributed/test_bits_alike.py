@@ -108,6 +108,33 @@ def separate_update(rank, size):
     return wrong, next(line.strip() for line in text.splitlines() if "in Python" in line)
 
 
+def buffers_sent(rank, size):
+    """Steps whose forward pass writes buffers that the first process has sent: power iterations of spectral norms."""
+    torch.manual_seed(0)
+    spectral = nn.utils.parametrizations.spectral_norm
+    net = nn.Sequential(
+        spectral(nn.Linear(24, 24)), nn.Tanh(), spectral(nn.Linear(24, 24)), nn.Tanh(), nn.Linear(24, 4)
+    )
+    model = DistributedDataParallel(net)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    generator = torch.Generator().manual_seed(rank)
+
+    @torch.compile
+    def step(x):
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+
+    wrong = []
+    for i in range(8):
+        step(torch.randn(8, 24, generator=generator))
+        flat = torch.cat([t.detach().reshape(-1) for t in (*model.parameters(), *model.buffers())])
+        found = [torch.empty_like(flat) for _ in range(size)]
+        dist.all_gather(found, flat)
+        wrong += [i] if any(not torch.equal(one, found[0]) for one in found) else []
+    return wrong, sum(c.program is not None for c in step.captured)
+
+
 def compiled_steps(rank, size):
     warnings.simplefilter("ignore")  # that the odd one's steps run eagerly
     return {case: differing(rank, size, *case, True) for case in CASES[size]}
@@ -132,7 +159,7 @@ def loops(rank, size):
 
 @pytest.fixture(scope="module")
 def of_two(tmp_path_factory):
-    functions = [loops, separate_update, compiled_steps]  # loops: before other programs
+    functions = [loops, separate_update, buffers_sent, compiled_steps]  # loops: before other programs
     return results_of(functions, 2, tmp_path_factory.mktemp("alike"))
 
 
@@ -151,3 +178,7 @@ def test_loops(of_two):
     for result in of_two:
         wrong, in_python = result["separate_update"]
         assert wrong == [] and in_python.startswith("in Python: 7 linalg_vector_norm (") and in_python.count(" (") == 1
+
+
+def test_buffers_that_one_process_sends(of_two):
+    assert [result["buffers_sent"] for result in of_two] == [([], 1)] * 2

@@ -81,6 +81,37 @@ def accumulated(rank, size):
     return model.module[0].weight.grad.numpy(), gradients[-1]
 
 
+CHANNELS_LAST_WAYS = "eager", "views", "compiled", "compiled views", "mixed", "large", "large compiled", "large mixed"
+
+
+def channels_last(rank, size):
+    """{way: [for each step, the gradients as (strides, elements)]} of weights in channels-last memory; `expected`: averages."""
+    found = {}
+    for way in ("expected", *CHANNELS_LAST_WAYS):
+        torch.manual_seed(0)
+        width = 128 if "large" in way else 4
+        net = nn.Sequential(nn.Conv2d(3, width, 3), nn.ReLU(), nn.Conv2d(width, width, 3), nn.Conv2d(width, 2, 1))
+        model = net.to(memory_format=torch.channels_last)
+        if way != "expected":
+            model = DistributedDataParallel(model, gradient_as_bucket_view="views" in way)
+
+        def step(x, model=model):
+            model.zero_grad()
+            (model(x) ** 2).mean().backward()
+
+        is_compiled = "compiled" in way or ("mixed" in way and rank == 1)
+        function, steps = torch.compile(step) if is_compiled else step, []
+        for i in range(4):
+            torch.manual_seed(i)
+            x = torch.randn(2 * size, 3, 6, 6).to(memory_format=torch.channels_last)
+            function(x if way == "expected" else x[rank::size])
+            weights = [p for p in net.parameters() if p.dim() == 4]
+            assert all(p.grad.stride() == p.stride() for p in weights), (way, i)
+            steps.append([p.grad.numpy().copy() for p in weights])
+        found[way] = steps
+    return found
+
+
 def hooks_by_name(rank, size):
     """{name of a hook: the gradient of a step}"""
     from rushlight.distributed.algorithms import ddp_comm_hooks
@@ -396,6 +427,7 @@ def results(tmp_path_factory):
             compiled,
             accumulated,
             hooks_by_name,
+            channels_last,
             large,
             large_accumulated,
             buffers,
@@ -552,9 +584,11 @@ def test_data_parallel_without_devices():
 
 
 def other_shapes(rank, size):
-    """What processes hear whose modules differ in a shape, or in the number of parameters."""
+    """What processes hear whose modules differ in a shape, in the number of parameters, or in strides."""
     found = []
-    for module in (nn.Linear(3 + rank, 2), nn.Linear(3, 2, bias=not rank)):
+    formats = torch.contiguous_format, torch.channels_last
+    other_strides = nn.Conv2d(3, 2, 3).to(memory_format=formats[rank])
+    for module in (nn.Linear(3 + rank, 2), nn.Linear(3, 2, bias=not rank), other_strides):
         try:
             DistributedDataParallel(module)
             found.append("")
@@ -565,7 +599,8 @@ def other_shapes(rank, size):
 
 def test_shapes_are_compared_at_the_start(tmp_path):
     for result in results_of([other_shapes], 2, tmp_path):
-        shape, number = result["other_shapes"]
+        shape, number, strides = result["other_shapes"]
+        assert "appears not to match strides of the same param in process 0" in strides
         assert "params[0] in this process" in shape and "in process 0" in shape
         assert "Rank 1 has 1 params" in number and "2 params" in number
 
@@ -577,6 +612,20 @@ def test_large_gradients_are_averaged_where_they_are(results):
         for step, (got, expected) in enumerate(zip(first[way][0], first["expected"][0], strict=True)):
             for g, e in zip(got, expected, strict=True):
                 np.testing.assert_allclose(g, e, rtol=2e-4, atol=2e-4, err_msg=f"{way}, step {step}")
+
+
+def test_gradients_have_the_strides_of_their_parameters(results):
+    first, second = (result["channels_last"] for result in results)
+    for way in CHANNELS_LAST_WAYS:
+        for step, (one, other) in enumerate(zip(first[way], second[way], strict=True)):
+            for i, (a, b) in enumerate(zip(one, other, strict=True)):
+                assert np.array_equal(a, b), (way, step)
+                if "large" not in way:
+                    np.testing.assert_allclose(a, first["expected"][step][i], rtol=1e-4, atol=1e-6, err_msg=way)
+    for way in ("large compiled", "large mixed"):
+        for one, other in zip(first["large"], first[way], strict=True):
+            for a, b in zip(one, other, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6, err_msg=way)
 
 
 def test_large_gradients_accumulate(results):

@@ -287,6 +287,24 @@ class Facts(Check):
         return None if None in words else [w for pair in words for w in pair or ()]
 
 
+class Slots(Check):
+    """Which objects some slots of an object hold."""
+
+    __slots__ = ("names", "of", "values")
+
+    def __init__(self, of: Any, names: tuple[str, ...], what: str = ""):
+        self.of, self.names, self.what = of, names, what
+        self.values = [getattr(of, name) for name in names]
+
+    def holds(self) -> bool:
+        return all(getattr(self.of, name) is value for name, value in zip(self.names, self.values, strict=True))
+
+    def words(self) -> list[tuple[int, int]] | None:
+        slots = zip(self.names, self.values, strict=True)
+        words = [layouts.of_slot(self.of, name, value) for name, value in slots]
+        return None if None in words else [w for pair in words for w in pair or ()]
+
+
 class Reading(Check):
     """What a function of an object gives: a slot, the object behind a weak reference."""
 

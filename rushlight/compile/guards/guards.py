@@ -27,11 +27,11 @@ from ..ir.exchange import assigned_by
 from ..runtime.interpret import window
 from . import layouts
 from .arguments import Asked
-from .checks import PLAIN, Check, Checks, Entries, Holds, Items, Reading, same_content, snapshot
+from .checks import PLAIN, Check, Checks, Entries, Holds, Items, Slots, same_content, snapshot
 from .python_state import class_table
 
 _hooks_of = attrgetter("hooks")
-_parts_of_hooks = attrgetter("tensor", "pre", "post", "accumulated", "retain")
+_PARTS_OF_HOOKS = "tensor", "pre", "post", "accumulated", "retain"
 _array_of, _edge_of = attrgetter("_array"), attrgetter("_edge")
 
 
@@ -297,10 +297,8 @@ def _library_checks(recorder: Recorder) -> list[Check]:
         found += [Entries(e, None, f"the state of {name}") for e in o.state.values() if isinstance(e, dict)]
         found += [Entries(vars(o)[k], None, f"the hooks of {name}") for k in _STEP_HOOKS if k in vars(o)]
     for hooks in filter(None, (getattr(t._edge, "hooks", None) for t in recorder.existing.tensors)):
-        found.append(Reading(_parts_of_hooks, hooks, "the hooks of a tensor"))
-        found += [
-            Entries(table, None, "the hooks of a tensor") for table in _parts_of_hooks(hooks) if isinstance(table, dict)
-        ]
+        parts = Slots(hooks, _PARTS_OF_HOOKS, "the hooks of a tensor")
+        found += [parts, *(Entries(table, None, parts.what) for table in parts.values if isinstance(table, dict))]
     found += [Entries(table, list(table), "a function of the library") for table in function_tables.values]
     found += [Entries(table, None, "hooks of all modules or optimizers") for table in hook_tables.values]
     found += [Entries(class_table(c), _OF_CLASSES, f"a method of {c.__name__}") for c in _classes(recorder)]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backend.onednn.address import address
 from .graph import Call, Node, Value
 
 __all__ = [
@@ -125,12 +126,8 @@ class Effect(Exchange):
 
 
 def _copy(out: np.ndarray, source: np.ndarray) -> None:
-    if source is not out and _place(out) != _place(source):
+    if source is not out and (address(source) != address(out) or source.strides != out.strides):
         np.copyto(out, source)
-
-
-def _place(a: np.ndarray) -> tuple:
-    return a.__array_interface__["data"][0], a.strides
 
 
 def described(nodes: Iterable[Node]) -> str:

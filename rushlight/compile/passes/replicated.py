@@ -53,10 +53,17 @@ def _kinds(graph: Graph) -> dict[Value, int]:
     """What each value depends on."""
     kinds = {value: _kind_of(source, value) for value, source in graph.inputs.items()}
     kinds.update(dict.fromkeys(graph.constants, _PARAMETERS))
+    joined: dict[
+        Value, list[Value]
+    ] = {}  # what a value was put together of: who sends that sends these, and goes on with them
     for node in graph.nodes:
         if exchanged := exchanged_by(node):
             kinds.update(dict.fromkeys(exchanged, _EXCHANGED))
+            for value in exchanged:
+                kinds.update(dict.fromkeys(joined.get(value, ()), _EXCHANGED))
             continue
+        if isinstance(node, Call) and node.record.name == "cat":
+            joined.update((value, [r.value for r in node.reads()]) for value in node.writes())
         if is_among_several(node):  # such as a part of a sum
             kind = _OWN
         elif isinstance(node, Write) and kinds[node.source.value] == _EXCHANGED:

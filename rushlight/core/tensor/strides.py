@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["element_strides", "in_columns", "new_element_strides", "new_strides", "return_columns", "strides_of"]
+__all__ = [
+    "dense_order",
+    "element_strides",
+    "in_columns",
+    "new_element_strides",
+    "new_strides",
+    "return_columns",
+    "strides_of",
+]
 
 
 def element_strides(a: np.ndarray) -> tuple[int, ...]:
@@ -24,6 +32,17 @@ def element_strides(a: np.ndarray) -> tuple[int, ...]:
             if not strides[i] and a.shape[i] == 1:
                 strides[i] = a.shape[i + 1] * strides[i + 1] if i + 1 < a.ndim else 1
     return tuple(strides)
+
+
+def dense_order(a: np.ndarray) -> list[int] | None:
+    """The dimensions from the outermost one in memory to the innermost, if no gaps are between the elements.
+
+    A new array with its dimensions in this order has the strides of `a`. None also for those of a new array of its shape.
+    """
+    if a.flags.c_contiguous and (1 not in a.shape or element_strides(a) == new_element_strides(a.shape)):
+        return None
+    order = sorted(range(a.ndim), key=lambda i: (-a.strides[i], a.shape[i] == 1))
+    return order if a.transpose(order).flags.c_contiguous else None
 
 
 def strides_of(t: Any) -> tuple[int, ...]:

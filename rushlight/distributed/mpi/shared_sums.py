@@ -2,8 +2,8 @@
 
 An array goes in chunks: each process lays one out, times a factor, in a slot of its own memory, and says so by a counter; then it
 adds the slots of all, in the order of ranks, into its own array. That is two passes over the array, where MPI copies what
-another process has and adds it in passes of its own. While a chunk is added the next one has been laid out. What the first two
-processes add of their own they have in the array, which is in their caches, as the slot is not.
+another process has and adds it in passes of its own. While a chunk is added the next one has been laid out. Floating-point numbers
+are laid out and added by code of `streaming.py`, others by NumPy.
 
 A slot is free again when all have added what was in it. No word is needed for that: a process lays chunk k out after it
 has added chunk k - 2, for which it has seen chunk k - 2 of all others, and those had added chunk k - 4 by then. So four slots do.
@@ -20,13 +20,15 @@ import secrets
 import sys
 import time
 import zlib
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...backend.onednn.address import address
 from ..errors import DistBackendError
-from .streaming import multiply
+from .streaming import ADDED, Layout, step_of
 
 if TYPE_CHECKING:
     from .wire import Call, Wire
@@ -39,6 +41,7 @@ _CHUNK_BYTES = 1 << 19
 _PAGE = 1 << 12  # in front of the slots: the token, the counter, and a label for each slot
 _SIZE = _PAGE + _SLOTS * _CHUNK_BYTES
 _TOKEN, _COUNTER, _LABELS = 0, 8, 16  # in numbers of 8 bytes, a cache line each
+_LAYOUT = Layout(8 * _COUNTER, 8 * _LABELS, _PAGE, _CHUNK_BYTES, _SLOTS)
 _SPINS = 2000  # looks before the processor is given away
 _TICK_S = 0.2
 _DIFFERENT_S = 5.0  # until the others have told which calls they make
@@ -49,12 +52,13 @@ class SharedSums:
     """The memory of a wire's processes. `make` gives None where they cannot share any, in all of them alike."""
 
     def __init__(self, wire: Wire, maps: list[mmap.mmap]):
-        self._wire, self._done = wire, 0
-        self._has_own = wire.rank < 2  # a later one would write over its own part before it is added
+        self._wire, self._done = wire, 0  # of chunks
         self._words = [memoryview(m)[:_PAGE].cast("q") for m in maps]
         self._slots = [
             [np.frombuffer(m, np.uint8, _CHUNK_BYTES, _PAGE + i * _CHUNK_BYTES) for m in maps] for i in range(_SLOTS)
         ]
+        self._steps: dict[tuple[np.dtype, bool], Callable[..., int] | None] = {}
+        self._bases = np.array([address(np.frombuffer(m, np.uint8)) for m in maps], np.int64)
 
     @classmethod
     def make(cls, wire: Wire, call: Call, is_local: bool) -> SharedSums | None:
@@ -80,15 +84,39 @@ class SharedSums:
         size = _CHUNK_BYTES // flat.itemsize
         label = zlib.crc32(call.note, zlib.crc32(call.key))
         pieces = [flat[i : i + size] for i in range(0, flat.size, size)]
+        if (step := self._step(flat.dtype, factor != 1)) is not None:
+            self._sum_by_code(call, step, pieces, factor, label)
+            return
         self._lay_out(pieces[0], factor, label)
         for before, piece in pairwise(pieces):
             self._lay_out(piece, factor, label)
             self._add(call, before, self._done - 2, label)
         self._add(call, pieces[-1], self._done - 1, label)
 
+    def _step(self, dtype: np.dtype, keep: bool) -> Callable[..., int] | None:
+        kind = dtype, keep
+        if kind not in self._steps:
+            self._steps[kind] = step_of(dtype, self._wire.size, self._wire.rank, keep, _LAYOUT)
+        return self._steps[kind]
+
+    def _sum_by_code(
+        self, call: Call, step: Callable[..., int], pieces: list[np.ndarray], factor: Any, label: int
+    ) -> None:
+        first, bases, nothing = self._done, address(self._bases), pieces[0][:0]
+        self._done += len(pieces)
+        # a piece is laid out before the one ahead of it is added; a single one is all that there is to do
+        is_ahead = len(pieces) > 1
+        laid, added = ([*pieces, nothing], [nothing, *pieces]) if is_ahead else (pieces, pieces)
+        for number, (ours, all_) in enumerate(zip(laid, added, strict=True), first):
+            awaited = number - is_ahead
+            of_all = address(all_), all_.size, awaited, label, factor
+            if step(bases, address(ours), ours.size, number, *of_all) != ADDED:
+                self._await_all(call, awaited, label)
+                step(bases, address(nothing), 0, number, *of_all)
+
     def _lay_out(self, piece: np.ndarray, factor: Any, label: int) -> None:
         slot, words = self._done % _SLOTS, self._words[self._wire.rank]
-        multiply(piece, factor, self._part(slot, self._wire.rank, piece), keep=self._has_own and factor != 1)
+        np.multiply(piece, factor, out=self._part(slot, self._wire.rank, piece))
         words[_LABELS + slot] = label
         self._done += 1
         words[_COUNTER] = self._done
@@ -97,18 +125,19 @@ class SharedSums:
         return self._slots[slot][rank][: like.nbytes].view(like.dtype)
 
     def _add(self, call: Call, piece: np.ndarray, number: int, label: int) -> None:
-        slot = number % _SLOTS
-        for rank, words in enumerate(self._words):
-            if words[_COUNTER] <= number:
-                self._wait(call, words, number)
-            if words[_LABELS + slot] != label:
-                self._differs(call, rank)
-        parts = [self._part(slot, rank, piece) for rank in range(self._wire.size)]
-        if self._has_own:
-            parts[self._wire.rank] = piece
+        self._await_all(call, number, label)
+        parts = [self._part(number % _SLOTS, rank, piece) for rank in range(self._wire.size)]
         np.add(parts[0], parts[1], out=piece)
         for part in parts[2:]:
             np.add(piece, part, out=piece)
+
+    def _await_all(self, call: Call, number: int, label: int) -> None:
+        """Until all have laid a chunk of this call out. Raises DistBackendError where one makes another call."""
+        for rank, words in enumerate(self._words):
+            if words[_COUNTER] <= number:
+                self._wait(call, words, number)
+            if words[_LABELS + number % _SLOTS] != label:
+                self._differs(call, rank)
 
     def _wait(self, call: Call, words: memoryview, number: int) -> None:
         """Until a process has laid a chunk out."""

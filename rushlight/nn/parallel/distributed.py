@@ -15,6 +15,7 @@ import numpy as np
 from rushlight.core.dispatch.inplace import uncounted_writes
 from rushlight.core.dispatch.mode import emit_event, is_grad_enabled, no_grad, thread
 from rushlight.core.tensor.storage import storage_of
+from rushlight.core.tensor.strides import strides_of
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.batchnorm import SyncBatchNorm
 from rushlight.nn.modules.module import Module
@@ -248,13 +249,19 @@ class DistributedDataParallel(Module, Joinable):
                     f"DDP expects same model across all ranks, but Rank {rank} has {count} params, while rank 0 has "
                     f"inconsistent {counts[0][0]} params."
                 )
-        known = _gathered(group, [zlib.crc32(f"{p.dtype} {list(p.shape)}".encode()) for p in parameters])
+        about = {
+            "sizes": [f"{p.dtype} {list(p.shape)}" for p in parameters],
+            "strides": [f"{list(strides_of(p))}" for p in parameters],
+        }
+        known = _gathered(group, [zlib.crc32(text.encode()) for texts in about.values() for text in texts])
         for rank, theirs in enumerate(known):
             for i, (one, other) in enumerate(zip(known[0], theirs, strict=True)):
                 if one != other:
+                    what, i = "sizes" if i < len(parameters) else "strides", i % len(parameters)
+                    own = list(parameters[i].shape if what == "sizes" else strides_of(parameters[i]))
                     raise RuntimeError(
-                        f"[{rank}]: params[{i}] in this process with sizes {list(parameters[i].shape)} appears not to match "
-                        f"sizes of the same param in process 0. (These are the sizes in process {group.rank()}.)"
+                        f"[{rank}]: params[{i}] in this process with {what} {own} appears not to match {what} of the same param "
+                        f"in process 0. (These are the {what} in process {group.rank()}.)"
                     )
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:

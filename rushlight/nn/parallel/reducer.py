@@ -7,7 +7,7 @@ gradients of a bucket have been accumulated, its sum over the processes begins, 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Set
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from rushlight.backend.onednn.address import address
 from rushlight.core.dispatch.mode import emit_event, no_grad, thread
 from rushlight.core.tensor.node import Leaf
 from rushlight.core.tensor.storage import storage_of
+from rushlight.core.tensor.strides import dense_order
 from rushlight.core.tensor.tensor import Tensor, wrap
 from rushlight.ops import cat, zeros_like
 from rushlight.sparse.coo import SparseTensor, replace
@@ -29,6 +30,37 @@ FIRST_BUCKET_BYTES = 1 << 20
 ALONE_BYTES = 1 << 19  # a gradient of this size is a bucket of its own, and is averaged where it is
 
 
+class Part:
+    """A parameter's place in the flat tensor of its bucket.
+
+    There its elements have the order that they have in the parameter's memory, as in torch: a gradient that is a part of the
+    bucket has the parameter's strides. The order is that of the beginning, when the processes have compared theirs.
+    """
+
+    __slots__ = ("back", "order", "parameter", "place", "shape")
+
+    def __init__(self, parameter: Tensor, at: int):
+        self.parameter, self.place = parameter, slice(at, at + parameter._array.size)
+        self.order = dense_order(parameter._array)
+        shape = parameter._array.shape
+        self.shape = shape if self.order is None else tuple(shape[i] for i in self.order)
+        self.back = None if self.order is None else np.argsort(self.order).tolist()
+
+    def of(self, flat: np.ndarray) -> np.ndarray:
+        """Its elements of a flat array, in the parameter's shape."""
+        part = flat[self.place].reshape(self.shape)
+        return part if self.back is None else part.transpose(self.back)
+
+    def view(self, flat: Tensor) -> Tensor:
+        """`of` a tensor."""
+        part = flat[self.place].view(self.shape)
+        return part if self.back is None else part.permute(self.back)
+
+    def in_order(self, gradient: Tensor) -> Tensor:
+        """A gradient's elements, flat, as they are in the bucket."""
+        return (gradient if self.order is None else gradient.permute(self.order)).reshape(-1)
+
+
 class Bucket:
     """Parameters of one type, whose gradients travel together in one flat tensor, which is used again in each pass.
 
@@ -39,6 +71,11 @@ class Bucket:
     def __init__(self, parameters: list[Tensor], is_sparse: bool = False):
         self.parameters, self.is_sparse = parameters, is_sparse
         self.total: Any = None  # of a sparse gradient
+        self.parts: list[Part] = []
+        self.size = 0
+        for p in parameters:
+            self.parts.append(Part(p, self.size))
+            self.size += p._array.size
         self.is_alone = len(parameters) == 1 and parameters[0].nbytes >= ALONE_BYTES
         self.waiting = 0
         self.gradients: Tensor | None = None
@@ -47,37 +84,32 @@ class Bucket:
         self.finish: Callable[[], Any] | None = None
         self.is_captured = False  # whether `gradients` is a tensor that a recorder knows
 
-    def parts(self) -> Iterator[tuple[Tensor, slice]]:
-        """Each parameter, and where its gradient is."""
-        at = 0
-        for p in self.parameters:
-            yield p, slice(at, at + p._array.size)
-            at += p._array.size
-
     def own_memory(self) -> np.ndarray | None:
         """The memory of the only gradient, flat, if the average can be made there."""
         gradient = self.parameters[0]._grad if self.is_alone else None
         if gradient is None or gradient.is_sparse or gradient.dtype != self.parameters[0].dtype:
             return None
-        flags = gradient._array.flags
-        return gradient._array.reshape(-1) if flags.c_contiguous and flags.writeable else None
+        order = self.parts[0].order
+        laid = gradient._array if order is None else gradient._array.transpose(order)
+        return laid.reshape(-1) if laid.flags.c_contiguous and laid.flags.writeable else None
 
     def collect(self, share: float) -> np.ndarray:
         """The gradients times `share`, flat; zeros for those that are missing."""
         dtype = self.parameters[0]._array.dtype
         if self.gradients is None:
-            self.gradients = wrap(np.empty(sum(p._array.size for p in self.parameters), dtype))
+            self.gradients = wrap(np.empty(self.size, dtype))
         flat, factor = self.gradients._array, dtype.type(share)
-        for p, place in self.parts():
+        for part in self.parts:
+            p = part.parameter
             if p._grad is None:
-                flat[place] = 0
+                flat[part.place] = 0
             elif p._grad.is_sparse:
                 raise NotImplementedError(
                     "DistributedDataParallel averages sparse gradients of Embedding(sparse=True) and "
                     "EmbeddingBag(sparse=True) only, not of another module's"
                 )
             else:
-                np.multiply(p._grad._array, factor, out=flat[place].reshape(p._array.shape), casting="unsafe")
+                np.multiply(p._grad._array, factor, out=part.of(flat), casting="unsafe")
         storage_of(self.gradients).wrote("DistributedDataParallel")
         return flat
 
@@ -338,14 +370,15 @@ class Reducer:
 
     def _begin_captured(self, bucket: Bucket) -> None:
         """`_begin` in operators, and the halves of a sum, that a recorder hears of."""
-        if bucket.own_memory() is not None:
+        if bucket.own_memory() is not None and bucket.parts[0].order is None:
             self._begin_captured_alone(bucket)
             return
         share = 1.0 if bucket.is_alone else self.share
         with no_grad():
             # a hook of the program may have taken one
             gradients = [zeros_like(p) if p._grad is None else p._grad for p in bucket.parameters]
-            flat = cat([(g * share).reshape(-1) for g in gradients])  # type: ignore[operator]
+            shares = [g * share for g in gradients]  # type: ignore[operator]
+            flat = cat([part.in_order(g) for part, g in zip(bucket.parts, shares, strict=True)])
         total = self._captured_sum(bucket)
         emit_event("exchanged", "begin", flat, total)
         total.start(flat._array)
@@ -428,33 +461,34 @@ class Reducer:
             return
         assert averages is not None
         if flat is None:  # averaged where it was
-            _put_gradient(bucket.parameters[0], averages.reshape(bucket.parameters[0].shape))
+            _put_gradient(bucket.parameters[0], bucket.parts[0].of(averages))
             return
         if bucket.is_captured:
             bucket.gradients = bucket.averages = bucket.finish = None  # the memory of one call
             bucket.views = {}
             bucket.is_captured = False
             with no_grad():
-                for p, place in bucket.parts():
-                    part = flat[place].view(p.shape)
+                for part in bucket.parts:
+                    p, average = part.parameter, part.view(flat)
                     if self.as_views:
-                        p.grad = part
+                        p.grad = average
                     elif p._grad is None:
-                        p.grad = part.clone()
+                        p.grad = average.clone()
                     else:
-                        p._grad.copy_(part)
+                        p._grad.copy_(average)
             return
         if self.as_views and averages is not flat._array:
             np.copyto(flat._array, averages)
-        for p, place in bucket.parts():
+        for part in bucket.parts:
+            p = part.parameter
             if id(p) in unused:
                 continue
             if self.as_views:
                 if p._grad is None or bucket.views.get(id(p)) is not p._grad:
                     with no_grad():
-                        p.grad = bucket.views[id(p)] = flat[place].view(p.shape)
+                        p.grad = bucket.views[id(p)] = part.view(flat)
             else:
-                _put_gradient(p, averages[place].reshape(p._array.shape))
+                _put_gradient(p, part.of(averages))
         if self.as_views:
             storage_of(flat).wrote("DistributedDataParallel")
 
@@ -514,7 +548,7 @@ _SECOND_BACKWARD = (
 
 def _put_gradient(p: Tensor, values: np.ndarray) -> None:
     if p._grad is None:
-        p.grad = wrap(values.copy())
+        p.grad = wrap(values.copy("K"))
     else:
         if address(values) != address(p._grad._array):
             np.copyto(p._grad._array, values)
