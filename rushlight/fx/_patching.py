@@ -11,12 +11,17 @@ from ..nn.modules.module import Module
 from .node import map_aggregate
 from .proxy import Proxy
 
-__all__: list[str] = []
+__all__ = ["note"]
 
 _orig_module_call = Module.__call__
 _orig_module_getattr = Module.__getattr__
 _MARK = "__fx_already_patched"
 _wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}  # {(a module's globals by identity, a name): they}
+
+
+def note(space: dict[str, Any], name: str) -> None:
+    """Keep whole a function of a module with these globals in all tracing."""
+    _wrapped_fns_to_patch[id(space), name] = space
 
 
 class _Patcher:

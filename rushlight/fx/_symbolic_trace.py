@@ -25,7 +25,7 @@ from ._patching import (
     _orig_module_getattr,
     _patch_wrapped_functions,
     _Patcher,
-    _wrapped_fns_to_patch,
+    note,
 )
 from .assertions import _assert
 from .graph import Graph
@@ -56,7 +56,7 @@ def wrap(fn_or_name: Any) -> Any:
     frame = sys._getframe(1)
     if frame.f_code.co_name != "<module>":
         raise NotImplementedError("wrap must be called at the top level of a module")
-    _wrapped_fns_to_patch[id(frame.f_globals), name] = frame.f_globals
+    note(frame.f_globals, name)
     return fn_or_name
 
 
