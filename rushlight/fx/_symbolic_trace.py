@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import builtins
+import functools
 import inspect
+import math
 import sys
 from collections.abc import Callable
 from types import FunctionType
@@ -17,15 +18,29 @@ from ..core.warn import warn
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
+from ._compatibility import compatibility  # noqa: F401  (copies of `Tracer.trace` outside torch read it here)
+from ._patching import (
+    _autowrap_check,
+    _orig_module_call,
+    _orig_module_getattr,
+    _patch_wrapped_functions,
+    _Patcher,
+    note,
+)
 from .assertions import _assert
 from .graph import Graph
 from .graph_module import GraphModule
-from .node import has_side_effect, map_aggregate
+from .node import has_side_effect
 from .proxy import Proxy, TracerBase
 
 __all__ = ["Tracer", "symbolic_trace", "wrap"]
 
-_wrapped: list[tuple[dict[str, Any], str]] = []  # (a module's globals, the name of a function there)
+
+class ScriptObject:
+    """Objects of C++ classes that TorchScript knows. There are none, so that nothing is one. Raises RuntimeError."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        raise RuntimeError("ScriptObject: there are no C++ classes of TorchScript")
 
 
 def wrap(fn_or_name: Any) -> Any:
@@ -41,26 +56,28 @@ def wrap(fn_or_name: Any) -> Any:
     frame = sys._getframe(1)
     if frame.f_code.co_name != "<module>":
         raise NotImplementedError("wrap must be called at the top level of a module")
-    _wrapped.append((frame.f_globals, name))
+    note(frame.f_globals, name)
     return fn_or_name
 
 
 class Tracer(TracerBase):
-    """Traces a module or function; subclasses say what is kept whole by `is_leaf_module`."""
+    """Traces a module or function; subclasses say what is kept whole by `is_leaf_module`.
+
+    traced_func_name: the method of a module that is traced.
+    """
+
+    traced_func_name = "forward"
 
     def __init__(
         self, autowrap_modules: tuple = (), autowrap_functions: tuple = (), param_shapes_constant: bool = False
     ):
-        import math
-
-        self._wrapped_functions = {
+        self._autowrap_function_ids = {
             id(f)
             for m in (math, *autowrap_modules)
             for n, f in vars(m).items()
             if callable(f) and not n.startswith("_")
         } | {id(f) for f in autowrap_functions}
-        self._wrapped_modules = (math, *autowrap_modules)
-        self._functions = tuple(autowrap_functions)
+        self._autowrap_search = [math, *autowrap_modules]
         self.root: Module = Module()
         self.tensor_attrs: dict[Any, str] = {}
 
@@ -130,19 +147,47 @@ class Tracer(TracerBase):
         nothing is checked. Lists and dicts raise NotImplementedError.
         """
         if isinstance(root, Module):
-            self.root, function = root, type(root).forward
+            self.root, function = root, getattr(type(root), self.traced_func_name)
         else:
             self.root, function = Module(), root
         self.graph = Graph(tracer_cls=type(self))
         self.tensor_attrs = {}
-        flat = _flat(function)
-        args, kwargs = self._placeholders(function, isinstance(root, Module), concrete_args or {})
-        if flat is not function:
-            args, kwargs = [*args, *kwargs.values()], {}
-        with _Patched(self):
-            result = flat(*args, **kwargs)
+        called, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
+        with _Patcher() as patcher:
+            self._patch(patcher, function)
+            result = called(*args)
             self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=_returned(function))
         return self.graph
+
+    def create_args_for_root(
+        self, root_fn: Callable, is_module: bool, concrete_args: dict[str, Any] | None = None
+    ) -> tuple[Callable, list[Any]]:
+        """Make a placeholder for each parameter; the function to call, whose parameters are all plain, and its arguments."""
+        args, kwargs = self._placeholders(root_fn, is_module, concrete_args or {})
+        flat = _flat(root_fn)
+        if flat is not root_fn:
+            return flat, [*args, *kwargs.values()]
+        return functools.partial(root_fn, **kwargs) if kwargs else root_fn, args
+
+    def _patch(self, patcher: _Patcher, function: Callable) -> None:
+        """Let calls and attributes of modules, and functions that are kept whole, go to this tracer."""
+        parameters: dict[str, Proxy] = {}
+
+        def call(module: Module, *args: Any, **kwargs: Any) -> Any:
+            _autowrap_check(
+                patcher, getattr(getattr(module, "forward", module), "__globals__", {}), self._autowrap_function_ids
+            )
+            return self.call_module(module, lambda *a, **k: _orig_module_call(module, *a, **k), args, kwargs)
+
+        def attribute(module: Module, name: str) -> Any:
+            return self.getattr(name, _orig_module_getattr(module, name), parameters)
+
+        patcher.patch_method(Module, "__getattr__", attribute, deduplicate=False)
+        patcher.patch_method(Module, "__call__", call, deduplicate=False)
+        _patch_wrapped_functions(patcher)
+        spaces: list[Any] = [getattr(function, "__globals__", {}), *map(vars, self._autowrap_search)]
+        for space in spaces:
+            _autowrap_check(patcher, space, self._autowrap_function_ids)
 
     def _placeholders(self, function: Callable, is_method: bool, concrete: dict[str, Any]) -> tuple[list, dict]:
         """A proxy for each parameter of the function, *args and **kwargs last; the values that it is called with."""
@@ -226,65 +271,6 @@ def _annotations(function: Callable) -> dict[str, Any]:
     if getattr(function, "__module__", "").startswith(own_code.MODULES):
         return {n: kind for n, kind in inspect.get_annotations(function, eval_str=True).items() if kind is not Any}
     return getattr(function, "__annotations__", {})
-
-
-class _Patched:
-    """A context in which calls and attributes of modules, and wrapped functions, go to the tracer."""
-
-    def __init__(self, tracer: Tracer):
-        self.tracer, self.undo = tracer, []
-        self.parameters: dict[str, Any] = {}
-
-    def __enter__(self) -> None:
-        tracer, parameters = self.tracer, self.parameters
-        call, get = Module.__call__, Module.__getattr__
-
-        def called(module: Module, *args: Any, **kwargs: Any) -> Any:
-            return tracer.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
-
-        def attribute(module: Module, name: str) -> Any:
-            return tracer.getattr(name, get(module, name), parameters)
-
-        self._set(Module, "__call__", called)
-        self._set(Module, "__getattr__", attribute)
-        spaces = [*_wrapped, *((vars(m), n) for m in tracer._wrapped_modules for n in [*vars(m)])]
-        for space, name in spaces:
-            function = space.get(name, getattr(builtins, name, None))
-            if callable(function) and not name.startswith("_") and not isinstance(function, type):
-                self._set_item(space, name, _kept_whole(function, tracer))
-
-    def _set(self, owner: type, name: str, value: Any) -> None:
-        old = vars(owner)[name]
-        self.undo.append(lambda: setattr(owner, name, old))
-        setattr(owner, name, value)
-
-    def _set_item(self, space: dict, name: str, value: Any) -> None:
-        if name in space:
-            old = space[name]
-            self.undo.append(lambda: space.__setitem__(name, old))
-        else:
-            self.undo.append(lambda: space.pop(name))
-        space[name] = value
-
-    def __exit__(self, *error: object) -> None:
-        for undo in reversed(self.undo):
-            undo()
-
-
-def _kept_whole(function: Callable, tracer: Tracer) -> Callable:
-    """A function whose calls with proxies become one node."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        found: list[Proxy] = []
-        map_aggregate((args, kwargs), lambda a: found.append(a) if isinstance(a, Proxy) else None)
-        if not found:
-            return function(*args, **kwargs)
-        return tracer.create_proxy("call_function", function, args, kwargs)
-
-    if isinstance(function, FunctionType):
-        function.__dict__["_fx_wrapped"] = True
-    call.__name__ = getattr(function, "__name__", "call")
-    return call
 
 
 def symbolic_trace(root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> GraphModule:

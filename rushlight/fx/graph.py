@@ -180,8 +180,7 @@ class _Source:
             return pattern.format(*map(self.value, node.args))
         if node.target is getattr and len(node.args) == 2 and str(node.args[1]).isidentifier():
             return f"{self.value(node.args[0])}.{node.args[1]}"
-        wrapped = getattr(node.target, "_fx_wrapped", None)
-        if wrapped is not None:
+        if node.meta.get("is_wrapped"):
             self.wrapped.append(self.name(node.target))
         return f"{self.name(node.target)}({self.arguments(node)})"
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
 from ..autograd.batched.tensor import active
+from ..compile.jit.region import region
 from ..core.device.devices import device
 from ..core.dispatch.aten.function_schema import FunctionSchema
 from ..core.dispatch.aten.schemas import parse
@@ -164,9 +165,9 @@ def _is_torch_function_mode_enabled() -> bool:
 
 
 def _get_tracing_state() -> Any:
-    """The recorder of `torch.jit.trace` that listens in this thread, or None."""
+    """The recorder of `torch.jit.trace` that listens in this thread, or None, as while a module is exported."""
     listener = thread.state.listener
-    return listener if getattr(listener, "is_jit_tracer", False) else None
+    return listener if getattr(listener, "is_jit_tracer", False) and not region.exporting else None
 
 
 def _is_tracing() -> bool:

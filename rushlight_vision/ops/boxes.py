@@ -6,7 +6,7 @@ import numpy as np
 
 import rushlight as torch
 from rushlight import float32, float64, from_numpy, int32, int64, no_grad
-from rushlight_vision.ops.registered import refuse_in_traces, registered
+from rushlight_vision.ops.registered import is_recorded, refuse_in_traces, registered
 
 _ALIGNED = ("xyxy", "xywh", "cxcywh")
 _ROTATED = ("cxcywhr", "xywhr", "xyxyxyxy")
@@ -67,7 +67,7 @@ def batched_nms(boxes, scores, idxs, iou_threshold):
     >>> batched_nms(tensor([[0.0, 0, 2, 2], [0, 0, 2, 2]]), tensor([0.5, 0.9]), tensor([0, 1]), 0.5)
     tensor([1, 0])
     """
-    if torch.jit.is_tracing():
+    if is_recorded():
         return _nms_of_any_number(boxes, scores, idxs, iou_threshold)
     if boxes.numel() > 4000:
         return _nms_by_class(boxes, scores, idxs, iou_threshold)

@@ -22,7 +22,12 @@ def registered(schema: str) -> Callable:
     return register
 
 
+def is_recorded() -> bool:
+    """Whether a trace or an export records what runs: what Python computes with the boxes would be a constant in it."""
+    return torch.jit.is_tracing() or torch.compiler.is_exporting()
+
+
 def refuse_in_traces(name: str) -> None:
-    """Raise NotImplementedError in a trace: what Python computes with the boxes would be a constant in it."""
-    if torch.jit.is_tracing():
+    """Raise NotImplementedError in a trace or an export (`is_recorded`)."""
+    if is_recorded():
         raise NotImplementedError(f"torch.jit.trace: {name}() cannot be recorded")

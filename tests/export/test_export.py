@@ -229,3 +229,48 @@ def test_hints_of_sizes():
             D.AUTO(*bounds)
     with pytest.raises(TypeError, match="not callable"):
         D.AUTO(2)(max=3)
+
+
+def test_a_module_that_is_exported_is_not_told_that_it_is_traced():
+    seen = []
+
+    class Asks(nn.Module):
+        def forward(self, x):
+            state = torch._C._get_tracing_state()
+            seen.append((torch.jit.is_tracing(), torch._C._is_tracing(), state is None, torch.compiler.is_exporting()))
+            return x + 1
+
+    torch.export.export(Asks(), (torch.ones(2),))
+    torch.jit.trace(Asks(), torch.ones(2), check_trace=False)
+    assert seen == [(False, False, True, True), (True, True, False, False)]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "named", "said"),
+    [
+        (((1, 3), (1, 3)), ("b", "b"), ["b"]),
+        (((4, 3), (1, 3)), ("b", "h"), ["h"]),
+        (((1, 3), (0, 3)), ("b", "h"), ["b", "h"]),
+    ],
+)
+def test_a_named_size_of_zero_or_one_is_refused(shapes, named, said):
+    class Sums(nn.Module):
+        def forward(self, x, y):
+            return x.sum(1), y.sum(1)
+
+    dims = {name: torch.export.Dim(name) for name in named}
+    given = {place: {0: dims[name]} for place, name in zip("xy", named, strict=True)}
+    with pytest.raises(torch._dynamo.exc.UserError) as raised:
+        torch.export.export(Sums(), tuple(torch.ones(*s) for s in shapes), dynamic_shapes=given)
+    text = str(raised.value)
+    assert text.startswith(f"Constraints violated ({', '.join(said)})!")
+    assert "specialized it to be a constant (1)" in text
+    assert text.split("Suggested fixes:\n")[1].split("\n") == [
+        f"  {name} = {dict(zip(named, shapes, strict=True))[name][0]}" for name in said
+    ]
+
+
+def test_a_dimension_shows_its_bounds():
+    assert [repr(torch.export.Dim("b")), repr(torch.export.Dim("b", min=1, max=8))] == [
+        "Dim('b', min=0)", "Dim('b', min=1, max=8)",
+    ]  # fmt: skip

@@ -341,6 +341,8 @@ class _Labels:
             _check_result(right, inputs)
             self.result = [n for c in right for n in (ellipsis if c == "." else [number[c]])]
         self.letter = {n: c for c, n in number.items()}
+        rest = sorted({x for row in self.inputs for x in row}.difference(self.result))
+        self.rank = {x: i for i, x in enumerate([*self.result, *rest])}
         self._check_sizes(shapes)
 
     def _check_sizes(self, shapes):
@@ -393,29 +395,48 @@ def _reduce(t, labels, keep):
     return (t.sum(gone), [x for x in labels if x in keep]) if gone else (t, labels)
 
 
-def _multiply(a, left, b, right, keep):
-    """The product of two operands, summed over the labels that are in both and not in `keep`."""
-    one = [x for x in set(left) & set(right) if a.size(left.index(x)) == 1 or b.size(right.index(x)) == 1]
-    sums = [x for x in left if x in right and x not in keep and x not in one]
+def _multiply(a, left, b, right, keep, rank):
+    """The product of two operands, summed over the labels that are in both and not in `keep`.
+
+    rank: the place of each label of the equation in the result, those that are summed last. The memory of the product has
+    the labels of both, those of the first, those of the second, each group in that order; the operands change places where
+    the result is then in its own order. A label of size 1 belongs to the other operand, if to none to the second.
+    """
+    ones_a = [x for x in left if x in right and a.size(left.index(x)) == 1]
+    ones_b = [x for x in right if x in left and x not in ones_a and b.size(right.index(x)) == 1]
+    sums = sorted(
+        [x for x in left if x in right and x not in keep and x not in ones_a and x not in ones_b], key=rank.get
+    )
     a, left = _reduce(a, left, [*keep, *sums])  # a label of size 1 on one side is summed on the other alone
     b, right = _reduce(b, right, [*keep, *sums])
-    batch = [x for x in left if x in right and x not in sums]
-    free_a, free_b = [x for x in left if x not in right], [x for x in right if x not in left]
     if not sums:
-        order = [*batch, *free_a, *free_b]
+        order = sorted({*left, *right}, key=rank.get)
         return _aligned(a, left, order) * _aligned(b, right, order), order
+    a, left = _without(a, left, ones_a)
+    b, right = _without(b, right, ones_b)
+    batch = sorted([x for x in left if x in right and x not in sums], key=rank.get)
+    free_a = sorted([x for x in left if x not in right], key=rank.get)
+    free_b = sorted([x for x in right if x not in left], key=rank.get)
+    others = rank.keys() - {*sums, *batch, *free_a}
+    if free_a and others and max(rank[x] for x in others) < rank[free_a[0]]:
+        a, left, free_a, b, right, free_b = b, right, free_b, a, left, free_a
     a = _ordered(a, [left.index(x) for x in (*batch, *free_a, *sums)])
     b = _ordered(b, [right.index(x) for x in (*batch, *sums, *free_b)])
-    if not batch and len(free_a) == len(sums) == len(free_b) == 1:
-        return mm(a, b).view(a._array.shape[0], b._array.shape[1]), [*free_a, *free_b]
     shape_a, shape_b = a._array.shape, b._array.shape
+    if not batch and len(free_a) == len(sums) == len(free_b) == 1:
+        return mm(a, b).view(shape_a[0], shape_b[1]), [*free_a, *free_b]
     lead, shared = len(batch), len(sums)
     k = prod(shape_b[lead : lead + shared])
-    rows, columns = shape_a[lead : len(shape_a) - shared], shape_b[lead + shared :]
-    outs = broadcast_shapes(shape_a[:lead], shape_b[:lead])
-    a = a.expand(*outs, *shape_a[lead:]).reshape(prod(outs), prod(rows), k)
-    b = b.expand(*outs, *shape_b[lead:]).reshape(prod(outs), k, prod(columns))
+    outs, rows, columns = shape_a[:lead], shape_a[lead : len(shape_a) - shared], shape_b[lead + shared :]
+    a = a.reshape(prod(outs), prod(rows), k)
+    b = b.reshape(prod(outs), k, prod(columns))
     return bmm(a, b).view((*outs, *rows, *columns)), [*batch, *free_a, *free_b]
+
+
+def _without(t, labels, ones):
+    """The operand without dimensions of size 1."""
+    gone = [i for i, x in enumerate(labels) if x in ones]
+    return (t.squeeze(gone), [x for x in labels if x not in ones]) if gone else (t, labels)
 
 
 def _ordered(t, order):
@@ -486,7 +507,7 @@ def einsum(*args):
         later = [x for rest in labels.inputs[i + 1 :] for x in rest]
         t, here = _reduce(t, here, [*labels.result, *later, *labels.inputs[i]])
         other, there = _diagonals(operands[i], labels.inputs[i])
-        t, here = _multiply(t, here, other, there, [*labels.result, *later])
+        t, here = _multiply(t, here, other, there, [*labels.result, *later], labels.rank)
     summed = len(here) > len(labels.result)
     t, here = _reduce(t, here, labels.result)
     order = [here.index(x) for x in labels.result]

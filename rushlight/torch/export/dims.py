@@ -51,7 +51,8 @@ class Dim:
         self.__name__, self.min, self.max = name, least, most
 
     def __repr__(self) -> str:
-        return f"Dim('{self.__name__}', min={self.min}, max={self.max})"
+        most = "" if self.max == 2**63 - 1 else f", max={self.max}"
+        return f"Dim('{self.__name__}', min={self.min}{most})"
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:

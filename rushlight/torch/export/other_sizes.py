@@ -16,12 +16,13 @@ from ...core.random.mersenne import manual_seed
 from ...core.tensor.tensor import Tensor
 from ...ops import arange
 from ...testing import assert_close
+from .._dynamo.exc import UserError
 from ..jit.recording.describe import warn_user
 from ..random import fork_rng
 from .capture import Captured, buffers_kept, flat_target
 from .dims import Hint
 
-__all__ = ["GraphOfTheExample", "find_other_inputs", "follow_hints"]
+__all__ = ["GraphOfTheExample", "check_named", "find_other_inputs", "follow_hints"]
 
 _CHANGES: tuple[Callable[[int], int], ...] = (lambda n: 2 * n, lambda n: n + 1, lambda n: n // 2, lambda n: n - 1)
 _MORE: tuple[Callable[[int], int], ...] = (lambda n: 1, lambda n: 4 * n + 3)  # where Python reads sizes: it may branch
@@ -108,6 +109,26 @@ def follow_hints(
     for (i, d), name in sorted((fixed | names).items()):
         found.setdefault(i, {})[d] = name
     return found
+
+
+def check_named(captured: Captured, sizes: dict[int, dict[int, str]], hints: dict[tuple[int, int], Hint]) -> None:
+    """Raise UserError where a size with a name of `Dim` is 0 or 1 in the example: what such sizes do is of no others."""
+    found = [
+        (name, captured.inputs[i].shape[d])
+        for i, row in sizes.items()
+        for d, name in row.items()
+        if (i, d) not in hints and captured.inputs[i].shape[d] < 2
+    ]
+    if found:
+        known = dict(found)
+        lines = [
+            f"  - You marked {name} as dynamic but your code specialized it to be a constant ({size}). If you're using "
+            "mark_dynamic, either remove it or use maybe_mark_dynamic. If you're using Dim.DYNAMIC, replace it with either "
+            "Dim.STATIC or Dim.AUTO."
+            for name, size in found
+        ]
+        fixes = [f"  {name} = {size}" for name, size in known.items()]
+        raise UserError("\n".join([f"Constraints violated ({', '.join(known)})!", *lines, "Suggested fixes:", *fixes]))
 
 
 def _changing_with(

@@ -26,7 +26,7 @@ from .capture import Captured, capture
 from .dims import Dim, Hint, dynamic_sizes, hinted_sizes
 from .fx_graph import as_module, shown, size_symbols, with_state
 from .graph_signature import ExportGraphSignature
-from .other_sizes import find_other_inputs, follow_hints
+from .other_sizes import check_named, find_other_inputs, follow_hints
 from .symbols import Symbol, ValueRange
 
 __all__ = ["ExportedProgram", "export", "load", "save"]
@@ -233,7 +233,8 @@ def export(
     Control flow is the one that the example took. dynamic_shapes: which sizes may change, {argument: {dimension: Dim}}
     or a tuple with a dict for each argument; others must be the example's, which `module()` checks.
 
-    Raises ValueError for arguments in no tuple and names that are no arguments; NotImplementedError,
+    Raises ValueError for arguments in no tuple and names that are no arguments; UserError, a RuntimeError, for a `Dim` whose
+    size is 0 or 1 in the example; NotImplementedError,
     with its name, for an operator that no program has; RuntimeError where the module's Python reads elements that depend
     on the inputs, or sizes that may change, so that the program would hold for the example alone.
     """
@@ -247,6 +248,7 @@ def export(
         captured = capture(mod, args, kwargs or {})
         sizes = dynamic_sizes(captured, dynamic_shapes, None, captured.names)
         hints = hinted_sizes(captured, dynamic_shapes)
+        check_named(captured, sizes, hints)
         sizes = follow_hints(captured, sizes, hints) if hints else sizes
         find_other_inputs(captured, sizes, 2 if hints else 1)
     return ExportedProgram(captured, sizes, _ranges(dynamic_shapes, sizes, hints))

@@ -8,6 +8,7 @@ from rushlight import Tensor, int64, no_grad, uint8
 from rushlight.nn import functional as F
 from rushlight_vision.ops.layers import FrozenBatchNorm2d
 from rushlight_vision.ops.losses import complete_box_iou_loss, distance_box_iou_loss, generalized_box_iou_loss
+from rushlight_vision.ops.registered import is_recorded
 
 __all__ = [
     "BalancedPositiveNegativeSampler",
@@ -228,7 +229,7 @@ def retrieve_out_channels(model, size):
 
 def _topk_min(input, orig_kval, axis):
     """`orig_kval`, or the length of the axis where that is less."""
-    if torch.jit.is_tracing():  # as part of the graph
+    if is_recorded():  # as part of the graph
         return torch.minimum(torch.tensor(orig_kval), input.size(axis))
     return min(orig_kval, input.size(axis))
 

@@ -3,6 +3,7 @@
 import rushlight as torch
 from rushlight import float32, int64
 from rushlight.nn import functional as F
+from rushlight_vision.ops.registered import is_recorded
 from rushlight_vision.ops.roi import roi_align
 
 
@@ -62,7 +63,7 @@ def paste_masks_in_image(masks, boxes, img_shape, padding=1):
     """Masks (K, 1, M, M) of boxes (K, 4) -> (K, 1, *img_shape)."""
     masks, scale = expand_masks(masks, padding)
     corners = expand_boxes(boxes, scale).to(dtype=int64)
-    if torch.jit.is_tracing():
+    if is_recorded():
         return _pasted_at_once(masks, corners, *img_shape)
     corners = corners.tolist()
     pasted = [paste_mask_in_image(mask[0], box, *img_shape) for mask, box in zip(masks, corners)]

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ....compile.jit.region import region
 from ....core.tensor.tensor import Tensor
 from ....nn.modules.module import Module
 from ..ir.class_names import TRACED, ClassNames, qualified_name
@@ -31,8 +32,8 @@ _STRUCTURE = (
 
 
 def is_tracing() -> bool:
-    """Whether `trace` is running the code."""
-    return current() is not None
+    """Whether `trace` is running the code; not while `torch.export.export` does, which records by the same tracer."""
+    return current() is not None and not region.exporting
 
 
 def trace(
