@@ -163,9 +163,9 @@ def call(other, input):
 
 
 # The backward method of the node DivBackward0.
-def backward(node, g):
+def backward(node, g, edges=None):
     (s_y, s_x, ) = node.saved
-    (e0, e1, ) = node.edges
+    (e0, e1, ) = node.edges if edges is None else edges
     return (rule_0(g, s_y) if e0 is not None else None, rule_1(g, s_x, s_y) if e1 is not None else None,)
 
 

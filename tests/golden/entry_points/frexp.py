@@ -30,10 +30,10 @@ def call(input, *more, out, **unknown):
 
 
 # The backward method of the node FrexpBackward0.
-def backward(node, g):
+def backward(node, g, edges=None):
     (s_out1, ) = node.saved
     s_out1 = relink(node, s_out1, 'out1')
-    (e0, ) = node.edges
+    (e0, ) = node.edges if edges is None else edges
     return (rule_0(g, s_out1) if e0 is not None else None,)
 
 

@@ -40,9 +40,9 @@ def call(*tensors):
 
 
 # The backward method of the node IndexBackward0.
-def backward(node, g):
+def backward(node, g, edges=None):
     (s_tensors_rest, s_tensors_shape, ) = node.saved
-    needs = tuple([e is not None for e in node.edges])
+    needs = tuple([e is not None for e in (node.edges if edges is None else edges)])
     return rule_joint(g, s_tensors_rest, s_tensors_shape)
 
 

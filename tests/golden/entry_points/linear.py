@@ -47,11 +47,11 @@ def call(input, weight, bias):
 
 
 # The backward method of the node AddmmBackward0.
-def backward(node, g):
+def backward(node, g, edges=None):
     (s_weight, s_input_shape, s_input_strides, s_input, s_weight_shape, s_weight_strides, s_bias_shape, s_weight_kept, ) = node.saved
     if s_weight_kept is not None and s_weight._array is not s_weight_kept:
         s_weight = as_kept(record, s_weight, s_weight_kept, 'weight')
-    (e0, e1, e2, ) = node.edges
+    (e0, e1, e2, ) = node.edges if edges is None else edges
     return (rule_0(g, s_weight, s_input_shape, s_input_strides) if e0 is not None else None, rule_1(g, s_input, s_weight_shape, s_weight_strides) if e1 is not None else None, rule_2(g, s_bias_shape) if e2 is not None else None,)
 
 

@@ -51,10 +51,10 @@ def call(input, dim, keepdim, *more, axis, keepdims, out, **unknown):
 
 
 # The backward method of the node LogsumexpBackward0.
-def backward(node, g):
+def backward(node, g, edges=None):
     (s_input, s_out, s_dim, s_keepdim, ) = node.saved
     s_out = relink(node, s_out, 'out')
-    (e0, ) = node.edges
+    (e0, ) = node.edges if edges is None else edges
     return (rule_0(g, s_input, s_out, s_dim, s_keepdim) if e0 is not None else None,)
 
 

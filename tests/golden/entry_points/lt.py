@@ -118,8 +118,8 @@ def call(other, input):
 
 
 # The backward method of the node LtBackward1.
-def backward(node, g):
-    (e0, e1, ) = node.edges
+def backward(node, g, edges=None):
+    (e0, e1, ) = node.edges if edges is None else edges
     return (rule_0(g) if e0 is not None else None, rule_1(g) if e1 is not None else None,)
 
 

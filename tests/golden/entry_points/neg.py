@@ -44,8 +44,8 @@ def call(input, *more, out=None):
 
 
 # The backward method of the node NegBackward0.
-def backward(node, g):
-    (e0, ) = node.edges
+def backward(node, g, edges=None):
+    (e0, ) = node.edges if edges is None else edges
     return (rule_0(g) if e0 is not None else None,)
 
 

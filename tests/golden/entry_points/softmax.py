@@ -41,10 +41,10 @@ def call(input, dim, dtype):
 
 
 # The backward method of the node SoftmaxBackward0.
-def backward(node, g):
+def backward(node, g, edges=None):
     (s_out, s_dim, ) = node.saved
     s_out = relink(node, s_out, 'out')
-    (e0, ) = node.edges
+    (e0, ) = node.edges if edges is None else edges
     return (rule_0(g, s_out, s_dim) if e0 is not None else None,)
 
 

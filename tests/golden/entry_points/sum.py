@@ -40,9 +40,9 @@ def call(input):
 
 
 # The backward method of the node SumBackward0.
-def backward(node, g):
+def backward(node, g, edges=None):
     (s_input_shape, ) = node.saved
-    (e0, ) = node.edges
+    (e0, ) = node.edges if edges is None else edges
     return (rule_0(g, s_input_shape) if e0 is not None else None,)
 
 

@@ -48,9 +48,9 @@ def call(input, dim0, dim1, *more):
 
 
 # The backward method of the node TransposeBackward0.
-def backward(node, g):
+def backward(node, g, edges=None):
     (s_dim0, s_dim1, ) = node.saved
-    (e0, ) = node.edges
+    (e0, ) = node.edges if edges is None else edges
     return (rule_0(g, s_dim0, s_dim1) if e0 is not None else None,)
 
 

@@ -28,9 +28,9 @@ def call(input, dim, *, axis):
 
 
 # The backward method of the node UnbindBackward0.
-def backward(node, g):
+def backward(node, g, edges=None):
     (s_input_shape, s_dim, ) = node.saved
-    (e0, ) = node.edges
+    (e0, ) = node.edges if edges is None else edges
     return (rule_0(g, s_input_shape, s_dim) if e0 is not None else None,)
 
 
