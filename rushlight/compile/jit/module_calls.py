@@ -204,9 +204,15 @@ class ModuleCalls(CompiledStep):
         if made.value is not None:
             made.value(self)
         if new.backward is not None:
-            own = weakref.ref(self), weakref.ref(new)  # which hold the program
+            own, captured = weakref.ref(self), weakref.ref(new)  # which hold the program
             generators = generators_of(new.graph.nodes)
-            new.program.remember = lambda leaves, inputs: Again(*[r() for r in own], leaves, inputs, generators)
+
+            def remember(leaves: list, inputs: list) -> Again:
+                calls, ran = own(), captured()
+                assert calls is not None and ran is not None  # a call of theirs is under way
+                return Again(calls, ran, leaves, inputs, generators)
+
+            new.program.remember = remember
 
 
 def _whole(spec: Any, t: Any) -> tuple:
