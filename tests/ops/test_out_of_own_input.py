@@ -121,3 +121,19 @@ def test_a_buffer_has_a_size():
     plain = torch.exp(x.clone())
     torch.exp(x, out=out)
     assert out[:2048].tolist() == plain[:2048].tolist() and out[2048] != plain[2048]
+
+
+def test_an_input_without_elements_is_refused_as_well():
+    x, none = torch.empty(0, 3), torch.zeros(0, dtype=torch.int64)
+    for f in (
+        lambda: torch.index_select(x, 0, none, out=x),
+        lambda: torch.masked_select(x, x > 0, out=x),
+        lambda: torch.index_copy(torch.ones(0, 3), 0, none, x, out=x),
+        lambda: torch.cat([x], out=x),
+    ):
+        with pytest.raises(RuntimeError, match="refer to a single memory location"):
+            f()
+    assert torch.take_along_dim(x, none.expand(3, 0).t(), 0, out=x).shape == (0, 3)
+    assert torch.stack([x], out=x).shape == (1, 0, 3)
+    y = torch.empty(0)
+    assert torch.cat([y, torch.ones(0)], out=y).shape == (0,)

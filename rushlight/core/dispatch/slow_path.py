@@ -657,6 +657,8 @@ def _of_resized(name: str, result: Tensor, out: Tensor, again: Callable | None) 
 
     Reductions then read what they began with, and have an IndexError where their dimension is gone.
     """
+    if not out._array.size and not result._array.size:
+        return result
     begin = _BEGIN_WITH.get(name)
     if again is None or begin is None and (name not in _SLICE_BY_SLICE or result._array.ndim):
         raise NotImplementedError(
@@ -700,8 +702,12 @@ def _check_memory(out: Tensor, inputs: tuple, storage: Any) -> bool:
 
 def _check_reading(name: str, result: Tensor, out: Tensor, t: Tensor, first: bool) -> None:
     """Raise RuntimeError where torch does not let an operator write to an input `t`."""
-    if (name in _NOT_ONTO or name in READS_ELSEWHERE and not first) and out._array.size:
-        check_disjoint(out._array, t._array)
+    if name in _NOT_ONTO or name in READS_ELSEWHERE and not first:
+        of_none = not result._array.size and (
+            name in ("stack", "take_along_dim") or name in _JOINED and t._array.ndim == 1
+        )
+        if out._array.size or t is out and not of_none:  # torch looks at the size of others only
+            check_disjoint(out._array, t._array)
     if (
         name in _READ_AGAIN
         and not (first and name.startswith(("add", "badd")))
