@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -838,7 +839,9 @@ def accept_out(f: Callable) -> Callable:
             return f(*args, **kwargs)
         with Off():
             result = f(*args, **kwargs)
-        return slow.write_out(f.__name__, args, result, out)
+        given = (*args, *kwargs.values())
+        inputs = tuple([t for a in given for t in (a if isinstance(a, (list, tuple)) else (a,))])
+        return slow.write_out(f.__name__, inputs, result, out, again=partial(f, *args, **kwargs))
 
     call.__name__, call.__doc__, call.__module__, call.__wrapped__ = f.__name__, f.__doc__, f.__module__, WithOut(f)  # type: ignore[attr-defined]
     return call

@@ -53,7 +53,19 @@ from .overlap import (
 from .python_signatures import PARSED_FIRST, call_error, raise_call_error, refused
 from .scalars import number_as
 from .signatures import OfInplace, binary_operator
-from .slow_path import are_operands, call, common_type, composed, execute, finish, number_in, observe, plain, prepare
+from .slow_path import (
+    READS_ELSEWHERE,
+    are_operands,
+    call,
+    common_type,
+    composed,
+    execute,
+    finish,
+    number_in,
+    observe,
+    plain,
+    prepare,
+)
 
 if TYPE_CHECKING:
     from .op import Op
@@ -303,7 +315,7 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
                 emit_event("copied", before, self)
             arrays[0] = before._array if arrays[0] is self._array else arrays[0]
         arrays[0] = elements_of(arrays[0])
-        if record.name in _READS_ELSEWHERE:
+        if record.name in READS_ELSEWHERE:
             for t in others:
                 if isinstance(t, Tensor):
                     check_disjoint(self._array, t._array)
@@ -369,13 +381,6 @@ def _is_alone(arrays: list, own: np.ndarray) -> bool:
     if arrays[0] is not own or type(own) is not np.ndarray:
         return False
     return not any(isinstance(a, np.ndarray) and share_elements(own, a) for a in arrays[1:])
-
-
-# operators that write at places which other tensors name: torch refuses these where they share memory with what is written
-_READS_ELSEWHERE = frozenset({
-    "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "put", "scatter", "scatter.reduce", "scatter.value",
-    "scatter_add", "scatter_reduce",
-})  # fmt: skip
 
 
 # those that torch lets write to expanded tensors, and about which of them it warns
@@ -517,7 +522,9 @@ def _compute_in_order(record: Op, arrays: list, metadata: tuple, target: np.ndar
     if (find := record.places) is not None:
         at_places(target, arrays[1:], lambda places, others: find(places, others, *metadata))
     else:
-        by_element(target, [target if own else arrays[0], *arrays[1:]], lambda part: execute(record, part, metadata))
+        by_element(
+            record, target, [target if own else arrays[0], *arrays[1:]], lambda part: execute(record, part, metadata)
+        )
     return target
 
 

@@ -95,6 +95,12 @@ def _overlapping() -> RuntimeError:
     )
 
 
+def is_overlapping(out: Any, x: Any) -> bool:
+    """Whether arrays have elements in common."""
+    out, x = outline_of(out), outline_of(x)
+    return np.may_share_memory(out, x) and bool(out.size) and bool(x.size) and share_elements(out, x)
+
+
 def share_elements(out: np.ndarray, x: np.ndarray) -> bool:
     """Whether they have an element in common; True where that takes too long to find out."""
     try:
@@ -116,12 +122,23 @@ def _is_dense(a: np.ndarray) -> bool:
     return True
 
 
-def write_in_order(function: Callable, out: np.ndarray, *sources: Any) -> None:
-    """`out[...] = function(*sources)`, element after element in the order in which torch goes through them."""
+def write_in_order(function: Callable, out: np.ndarray, *sources: Any, block: int = 1) -> None:
+    """`out[...] = function(*sources)`, element after element in the order in which torch goes through them.
+
+    block: how many elements of a row are read before those of them are written.
+    """
     if isinstance(out, Buffer):
-        return out.backend.apply(write_in_order, (function, out, *sources), {})
+        return out.backend.apply(write_in_order, (function, out, *sources), {"block": block})
     with np.errstate(all="ignore"):
-        _in_order(function, *_rows([out, *(np.broadcast_to(x, out.shape) for x in sources)]))
+        _in_order(function, block, *_rows([out, *(np.broadcast_to(x, out.shape) for x in sources)]))
+
+
+# operators of one tensor that torch computes a part of a row at a time, in a buffer (measured with 2.13)
+_BUFFERED = frozenset({
+    "acos", "asin", "atan", "ceil", "cos", "erf", "erfc", "erfinv", "exp", "expm1", "floor", "i0", "lgamma", "log", "log10",
+    "log1p", "log2", "round", "sin", "sqrt", "tan", "tanh", "trunc",
+})  # fmt: skip
+_BUFFER_BYTES = 8192
 
 
 # operators of single elements that are no rows of the table of unary and binary ones
@@ -177,7 +194,7 @@ def check_broadcast(shape: tuple[int, ...], result: tuple[int, ...]) -> None:
         raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(result)}")
 
 
-def by_element(target: np.ndarray, arrays: list, compute: Callable) -> None:
+def by_element(record: Op, target: np.ndarray, arrays: list, compute: Callable) -> None:
     """`target[...] = compute(arrays)` of a function of single elements, in torch's order; numbers stay as they are."""
     given = [i for i, a in enumerate(arrays) if isinstance(a, np.ndarray)]
 
@@ -187,7 +204,8 @@ def by_element(target: np.ndarray, arrays: list, compute: Callable) -> None:
             whole[i] = block
         return castable(compute(whole), target.dtype)
 
-    write_in_order(part, target, *(arrays[i] for i in given))
+    block = _BUFFER_BYTES // target.itemsize if record.name in _BUFFERED else 1
+    write_in_order(part, target, *(arrays[i] for i in given), block=block)
 
 
 def at_places(target: np.ndarray, arrays: list, find: Callable) -> None:
@@ -225,7 +243,7 @@ def _rows(arrays: list[np.ndarray]) -> list[np.ndarray]:
     return [as_strided(a, shape, [steps[i] for steps in strides]) for i, a in enumerate(arrays)]
 
 
-def _in_order(function: Callable, out: np.ndarray, *sources: np.ndarray) -> None:
+def _in_order(function: Callable, block: int, out: np.ndarray, *sources: np.ndarray) -> None:
     if not out.size:
         return
     if out.ndim > 1:
@@ -233,15 +251,16 @@ def _in_order(function: Callable, out: np.ndarray, *sources: np.ndarray) -> None
             out[...] = function(*sources)
             return
         for i in range(len(out)):
-            _in_order(function, out[i], *(x[i] for x in sources))
+            _in_order(function, block, out[i], *(x[i] for x in sources))
         return
     if out.ndim == 0 or not any(_reads_from(out, x) for x in sources):
         out[...] = function(*sources)
         return
-    step = _BLOCK_BYTES // out.itemsize if _is_vectorized(out, sources) else 1
+    step = max(block, _BLOCK_BYTES // out.itemsize if _is_vectorized(out, sources) else 1)
     whole = len(out) - len(out) % step
-    for i in (*range(0, whole, step), *range(whole, len(out))):
-        part = slice(i, i + (step if i < whole else 1))
+    rest = block if block > 1 else 1
+    for i in (*range(0, whole, step), *range(whole, len(out), rest)):
+        part = slice(i, i + (step if i < whole else rest))
         out[part] = function(*(x[part] for x in sources))
 
 

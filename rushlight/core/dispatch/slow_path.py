@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from .overlap import (
     check_apart,
     check_disjoint,
     is_by_element,
+    is_overlapping,
     is_read_again,
     out_of_order,
     shares_places,
@@ -505,10 +507,18 @@ def into_out(record: Op, tensors: tuple, metadata: tuple, out: Any) -> Any:
         result = call(record, tensors, metadata, None)
 
     def in_order() -> None:
-        by_element(out._array, prepare(record, tensors), lambda part: execute(record, part, metadata))
+        by_element(record, out._array, prepare(record, tensors), lambda part: execute(record, part, metadata))
 
     ordered_by = in_order if is_by_element(record) and isinstance(out, Tensor) else None
-    return write_out(record.name, tensors, result, out, record.kind != "general", ordered_by)
+    return write_out(
+        record.name,
+        tensors,
+        result,
+        out,
+        record.kind != "general",
+        ordered_by,
+        partial(call, record, tensors, metadata, None),
+    )
 
 
 # torch copies a finished result into memory of its own order
@@ -518,12 +528,19 @@ _IN_ROWS = (
 
 
 def write_out(
-    name: str, inputs: tuple, result: Any, out: Any, elementwise: bool = False, in_order: Callable | None = None
+    name: str,
+    inputs: tuple,
+    result: Any,
+    out: Any,
+    elementwise: bool = False,
+    in_order: Callable | None = None,
+    again: Callable | None = None,
 ) -> Any:
     """Copy `result` into the tensor (or tuple of tensors) `out`, which is resized where its shape differs.
 
     elementwise: of an operator that torch runs element by element, which looks at the memory of `out` before that.
     in_order: computes into `out` element after element, where what it reads is in the memory that it writes.
+    again: computes the result of what is in the inputs' memory by then.
     """
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
@@ -544,10 +561,18 @@ def write_out(
         check_apart(out._array)
     for t in inputs:
         if isinstance(t, Tensor) and t._storage is storage and not written_last:
-            _check_reading(name, result, out, t)
+            _check_reading(name, result, out, t, t is inputs[0])
+    by_slices = None
+    resized = out._array.shape != result._array.shape
+    if resized and any(t is out for t in inputs) and name not in _COMPUTED_FIRST and not written_last:
+        result = _of_resized(name, result, out, again)
+        resized = out._array.shape != result._array.shape
+    if name in _SLICE_BY_SLICE and again is not None and result._array.ndim and not written_last:
+        shared = [t for t in inputs if isinstance(t, Tensor) and t._storage is storage]
+        if any(is_overlapping(out._array, t._array) for t in shared):
+            by_slices = partial(_write_slices, name, out, again)
     if name in _INTO_READ:  # the result is there already
         inputs = ()
-    resized = out._array.shape != result._array.shape
     if resized and (elementwise or name in _BROADCAST or name in _CHECKED_FIRST) and not written_last:
         _check_memory(out, inputs, storage)
     if resized:
@@ -559,7 +584,9 @@ def write_out(
         in_order = None
     elif in_order is None and (read_again or name not in _BROADCAST):
         raise out_of_order(name)
-    if in_order is not None:
+    if by_slices is not None:
+        by_slices()
+    elif in_order is not None:
         in_order()
     else:
         store(out._array, result._array)
@@ -572,7 +599,20 @@ def write_out(
 # operators that torch gives `out` in some of their overloads only, as where `dim` is given, or in none
 _OUT_BY_OVERLOAD = frozenset({"masked_fill", "median", "nanmedian", "nansum", "prod", "std", "sum", "var"})
 # operators of torch that may not write to what they read, not even to all of it
-_NOT_ONTO = frozenset({"cat", "gather", "index_select", "masked_select", "nonzero", "stack", "take"})
+_NOT_ONTO = frozenset({
+    "cat", "column_stack", "cross", "dstack", "gather", "hstack", "index_select", "linalg_cross", "masked_select", "nonzero",
+    "stack", "take", "take_along_dim", "vstack",
+})  # fmt: skip
+# operators that write at places which other tensors name: torch refuses these where they share memory with what is written,
+# which may be the first input
+READS_ELSEWHERE = frozenset({
+    "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "put", "scatter", "scatter.reduce", "scatter.value",
+    "scatter_add", "scatter_reduce",
+})  # fmt: skip
+# products whose factors torch reads again after writing
+_READ_AGAIN = frozenset(
+    {"addbmm", "addmm", "addmv", "baddbmm", "bmm", "linalg_solve_triangular", "linear", "mv", "solve_triangular"}
+)
 _BROADCAST = frozenset({
     "add", "addcdiv", "addcmul", "atan2", "bitwise_and", "bitwise_or", "bitwise_xor", "clamp", "copysign", "div", "eq", "fmax",
     "fmin", "fmod", "ge", "gt", "hypot", "ldexp", "le", "lerp", "logaddexp", "logical_and", "logical_or", "logical_xor", "lt",
@@ -583,9 +623,67 @@ _BROADCAST = frozenset({
 # reductions of torch that write their numbers once they are there, also to what they have read (sum, mean, prod, amax and
 # amin begin by writing to `out`, and read that again)
 _INTO_READ = frozenset({
-    "dot", "logsumexp", "median", "nanmedian", "nanquantile", "norm", "quantile", "std", "var", "vdot", "vector_norm",
+    "dot", "logsumexp", "median", "nanmedian", "nanquantile", "norm", "quantile", "special_ndtr", "std", "var", "vdot",
+    "vector_norm",
 })  # fmt: skip
 _CHECKED_FIRST = frozenset({"index_select", "outer", "take"})  # so do these, as does all in `_BROADCAST`
+
+
+# of these, those that write each number before they read the next one's slice
+_SLICE_BY_SLICE = frozenset({"linalg_vector_norm", "std", "var", "vector_norm"})
+_MOST_SLICES = 4096  # each is computed anew, with all others
+# those that read an input which is also `out` before that takes the shape of the result
+_COMPUTED_FIRST = frozenset({
+    "diag", "diagonal_copy", "dot", "logsumexp", "matrix_norm", "narrow_copy", "norm", "select_copy", "slice_copy", "unfold_copy",
+    "unsqueeze_copy", "vdot", "view_copy",
+})  # fmt: skip
+# what reductions write to `out` before they read
+_BEGIN_WITH: dict[str, Callable[[np.dtype], Any]] = {
+    "all": lambda d: True,
+    "amax": lambda d: -np.inf if d.kind in "fV" else False if d.kind == "b" else np.iinfo(d).min,
+    "amin": lambda d: np.inf if d.kind in "fV" else True if d.kind == "b" else np.iinfo(d).max,
+    "any": lambda d: False,
+    "argmax": lambda d: 0,
+    "argmin": lambda d: 0,
+    "mean": lambda d: 0,
+    "nansum": lambda d: 0,
+    "prod": lambda d: 1,
+    "sum": lambda d: 0,
+}
+
+
+def _of_resized(name: str, result: Tensor, out: Tensor, again: Callable | None) -> Tensor:
+    """The result of an operator whose input is `out`, where torch gives that the result's shape before it reads it.
+
+    Reductions then read what they began with, and have an IndexError where their dimension is gone.
+    """
+    if not out._array.size and not result._array.size:
+        return result
+    begin = _BEGIN_WITH.get(name)
+    if again is None or begin is None and (name not in _SLICE_BY_SLICE or result._array.ndim):
+        raise NotImplementedError(
+            f"{name}(): `out` is an input of another shape than the result's, {list(result._array.shape)}, and would be "
+            "resized before it is read: give another tensor"
+        )
+    resize_out(out, result._array)
+    with Off():
+        whole = again()
+        while name == "mean" and whole._array.shape != out._array.shape:  # a sum into `out`, which is resized once more
+            resize_out(out, whole._array)
+            whole = again()
+    if begin is None:
+        return whole
+    first = begin(out._array.dtype)
+    return wrap(np.full(out._array.shape, first, out._array.dtype))
+
+
+def _write_slices(name: str, out: Tensor, again: Callable) -> None:
+    """Write the numbers of a reduction one after the other, each of what is in the memory by then."""
+    if out._array.size > _MOST_SLICES:
+        raise out_of_order(name)
+    with Off():
+        for i in np.ndindex(out._array.shape):
+            out._array[i] = again()._array[i]
 
 
 def _check_memory(out: Tensor, inputs: tuple, storage: Any) -> bool:
@@ -602,10 +700,20 @@ def _check_memory(out: Tensor, inputs: tuple, storage: Any) -> bool:
     return any(again)
 
 
-def _check_reading(name: str, result: Tensor, out: Tensor, t: Tensor) -> None:
+def _check_reading(name: str, result: Tensor, out: Tensor, t: Tensor, first: bool) -> None:
     """Raise RuntimeError where torch does not let an operator write to an input `t`."""
-    if name in _NOT_ONTO and out._array.size:
-        check_disjoint(out._array, t._array)
+    if name in _NOT_ONTO or name in READS_ELSEWHERE and not first:
+        of_none = not result._array.size and (
+            name in ("stack", "take_along_dim") or name in _JOINED and t._array.ndim == 1
+        )
+        if out._array.size or t is out and not of_none:  # torch looks at the size of others only
+            check_disjoint(out._array, t._array)
+    if (
+        name in _READ_AGAIN
+        and not (first and name.startswith(("add", "badd")))
+        and is_overlapping(out._array, t._array)
+    ):
+        raise out_of_order(name)
     shape = result._array.shape
     if t is out and name in _BROADCAST and out._array.shape != shape:
         raise RuntimeError(f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}")
@@ -624,6 +732,7 @@ _EXACT_OUT = frozenset({
 })  # fmt: skip
 
 
+_UNNAMED = frozenset({"argmax", "argmin", "isin", "max.dim", "min.dim", "sort", "topk", "vector_norm"})  # in that error
 _JOINED = frozenset({"cat", "column_stack", "dstack", "hstack", "stack", "vstack"})
 # operators of torch whose kernel writes elements of the input's type
 _UNARY_OUT = frozenset({"bitwise_not", "ceil", "conj_physical", "floor", "frac", "neg", "sgn", "sign", "trunc"})
@@ -644,7 +753,7 @@ def _check_out(name: str, result: Tensor, out: Tensor) -> None:
             )
         if name in ("all", "any"):
             raise RuntimeError(f"{name} only supports bool tensor for result, got: {type_word(out.dtype)}")
-        prefix = "" if name in ("argmax", "argmin", "max.dim", "min.dim") else f"{name}(): "
+        prefix = "" if name in _UNNAMED else f"{name}(): "
         raise RuntimeError(
             f"{prefix}Expected out tensor to have dtype {c_word(result.dtype)}, but got {c_word(out.dtype)} instead"
         )

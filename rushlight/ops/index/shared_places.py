@@ -1,7 +1,8 @@
 """Writes at named places of a tensor whose elements share memory, as those of windows and of expanded tensors do.
 
 For each operator: where in the memory it writes, what, and how that joins what is there. `places` holds the place of
-each element of the tensor, by which the operator's own indices are looked up; writes follow one another in that order.
+each element of the tensor, by which the operator's own indices are looked up; writes follow one another in the order of
+what is returned, which for `index_put` and `index_copy` is that of the strides, as in torch.
 """
 
 from __future__ import annotations
@@ -11,10 +12,34 @@ from typing import Any
 import numpy as np
 
 from ...core.dispatch.scalars import exact
+from ...core.tensor.casting import innermost_first
 from ...core.tensor.size import wrap_dim
 from ..shape import diagonal
 from . import index, index_slices, mask, scatter, scatter_reduce, take
 from .duplicate_index import UFUNCS
+
+
+def _by_strides(steps: list[int], where: np.ndarray, values: Any) -> tuple[np.ndarray, Any]:
+    """Places and values with the dimensions sorted by what is written, then by the values; `steps` are 0 where indexed."""
+    if not isinstance(values, np.ndarray):
+        return where, values
+    values = np.broadcast_to(values, where.shape)
+    order = innermost_first(where.shape, [steps, values.strides])[::-1]
+    return where.transpose(order), values.transpose(order)
+
+
+def _steps(places: np.ndarray, dims: Any) -> list[int]:
+    """How far a step along each of `dims` goes in the memory."""
+    return [
+        int(np.take(places, 1, d).flat[0] - places.flat[0]) if places.shape[d] > 1 and places.size else 0 for d in dims
+    ]
+
+
+def _index_copy(places: np.ndarray, arrays: list, dim: int) -> tuple:
+    where, source = arrays
+    steps = _steps(places, range(places.ndim))
+    steps[wrap_dim(dim, places.ndim)] = 0
+    return *_by_strides(steps, _slices(places, where, dim), source), None
 
 
 def _slices(places: np.ndarray, where: np.ndarray, dim: int) -> np.ndarray:
@@ -31,7 +56,14 @@ def _index_add(places: np.ndarray, arrays: list, dim: int, alpha: float) -> tupl
 def _index_put(places: np.ndarray, arrays: list, accumulate: bool) -> tuple:
     value, *indices = arrays
     where = tuple([slice(None) if i is None else i for i in indices])
-    return places[where], value, np.add if accumulate else None
+    given = [d for d, i in enumerate(indices) if i is not None]
+    join = np.add if accumulate else None
+    if any(indices[d].dtype.kind == "b" for d in given):
+        return places[where], value, join
+    start = given[0] if given[-1] - given[0] == len(given) - 1 else 0  # else NumPy puts the indexed dimensions first
+    steps = _steps(places, [d for d in range(places.ndim) if d not in given])
+    steps[start:start] = [0] * np.broadcast(*(indices[d] for d in given)).ndim
+    return *_by_strides(steps, places[where], value), join
 
 
 def _put(places: np.ndarray, arrays: list, accumulate: bool) -> tuple:
@@ -57,7 +89,7 @@ def _reduced(places: np.ndarray, arrays: list, dim: int, reduce: str, include_se
 def _masked_scatter(places: np.ndarray, arrays: list) -> tuple:
     chosen, source = arrays
     chosen = np.broadcast_to(chosen, places.shape)
-    return places[chosen], source.reshape(-1)[: int(chosen.sum())], None
+    return places[chosen], np.ascontiguousarray(source).reshape(-1)[: int(chosen.sum())], None  # torch copies as well
 
 
 def _zeros(places: np.ndarray, kept: np.ndarray) -> tuple:
@@ -74,7 +106,7 @@ def _upper(places: np.ndarray, arrays: list, diagonal: int = 0) -> tuple:
 
 for _op, _places in (
     (index_slices._index_fill, lambda places, arrays, dim: (_slices(places, arrays[0], dim), arrays[1], None)),
-    (index_slices._index_copy, lambda places, arrays, dim: (_slices(places, arrays[0], dim), arrays[1], None)),
+    (index_slices._index_copy, _index_copy),
     (index_slices._index_add, _index_add),
     (index._index_put, _index_put),
     (take._put, _put),

@@ -119,7 +119,7 @@ def clamp(input, min=None, max=None, *, out=None):
     """
     op, args = _clamp_call(input, min, max)
     result = op(*args)
-    return result if out is None else write_out("clamp", (input,), result, out)
+    return result if out is None else write_out("clamp", (input, min, max), result, out)
 
 
 def _clamp_call(input, min, max):
@@ -206,7 +206,7 @@ def _one_sided(name, side):
             result = shown_as(clamp(input, limit) if side else clamp(input, None, limit), f"{node}1", absent)
         else:
             result = scalar(input, limit)
-        return result if out is None else write_out(name, (input,), result, out)
+        return result if out is None else write_out(name, (input, limit), result, out)
 
     def inplace(self, limit):
         is_number = type(limit) in _NUMBERS and limit is not None and self._array.size < MANY

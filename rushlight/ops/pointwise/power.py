@@ -393,7 +393,7 @@ def lerp(input, end, weight, *, out=None):
     if not tensor and type(weight) is not float:
         check_number("lerp", "weight", weight)
     result = _lerp_tensor(input, end, weight) if tensor else _lerp_scalar(input, end, weight)
-    return result if out is None else write_out("lerp", (input, end), result, out)
+    return result if out is None else write_out("lerp", (input, end, weight), result, out)
 
 
 @composite(method=True, function=False)

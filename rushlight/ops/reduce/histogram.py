@@ -468,7 +468,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
             raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{type_word(common)}'")
         input, sorted_sequence = input.to(common), sorted_sequence.to(common)
     result = _searchsorted(sorted_sequence, input, sorter, out_int32, right or side == "right")
-    return result if out is None else write_out("searchsorted", (input,), result, out)
+    return result if out is None else write_out("searchsorted", (input, sorted_sequence), result, out)
 
 
 @composite()

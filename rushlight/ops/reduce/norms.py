@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -148,7 +149,9 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     else:
         result = vector_norm(input, float(p), dim, keepdim, dtype)
-    return result if out is None else write_out("norm", (input,), result, out)
+    if out is None:
+        return result
+    return write_out("vector_norm", (input,), result, out, again=partial(norm, input, p, dim, keepdim, dtype=dtype))
 
 
 @composite(method=True)

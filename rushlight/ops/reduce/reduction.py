@@ -249,7 +249,9 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keep
         result = _sum_all(input)
     else:
         result = _sum_dim(input, dim, keepdim, dtype)
-    return result if out is None else write_out("sum", (input,), result, out)
+    if out is None:
+        return result
+    return write_out("sum", (input,), result, out, again=functools.partial(sum, input, dim, keepdim, dtype=dtype))
 
 
 @primitive(public=False, name="nansum")
@@ -289,7 +291,9 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, k
     if axis is not None or keepdims is not None:
         dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
     result = _nansum(input, dim, keepdim, dtype)
-    return result if out is None else write_out("nansum", (input,), result, out)
+    if out is None:
+        return result
+    return write_out("nansum", (input,), result, out, again=functools.partial(nansum, input, dim, keepdim, dtype=dtype))
 
 
 @primitive(name="hash_tensor", public=False, differentiable=False)
@@ -411,7 +415,9 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, kee
         result = _mean_all(input)
     else:
         result = _mean_dim(input, dim, keepdim, dtype)
-    return result if out is None else write_out("mean", (input,), result, out)
+    if out is None:
+        return result
+    return write_out("mean", (input,), result, out, again=functools.partial(mean, input, dim, keepdim, dtype=dtype))
 
 
 @composite(method=True, out=True)
@@ -576,7 +582,9 @@ def prod(input, dim=..., keepdim=False, *, dtype=None, out=None, axis=None, keep
     if dim is None:
         raise type_error("prod() received an invalid combination of arguments - got (Tensor, NoneType)")
     result = _prod_all(input, dtype) if dim is ... else _prod_dim(input, dim, keepdim, dtype)
-    return result if out is None else write_out("prod", (input,), result, out)
+    if out is None:
+        return result
+    return write_out("prod", (input,), result, out, again=functools.partial(prod, input, dim, keepdim, dtype=dtype))
 
 
 # ---------------------------------------------------------------------------------------------- any, all, counts
