@@ -242,6 +242,7 @@ from .ops import local_response_norm as local_response_norm
 from .ops import native_layer_norm as native_layer_norm
 from .ops import native_group_norm as native_group_norm
 from .ops import native_batch_norm as native_batch_norm
+from .ops import _native_batch_norm_legit_no_training as _native_batch_norm_legit_no_training
 from .ops import native_dropout as native_dropout
 from .ops import native_norm as native_norm
 from .ops import relu_ as relu_

@@ -642,6 +642,10 @@ def native_batch_norm(input: Tensor, weight: Tensor, bias: Tensor, running_mean:
     """`batch_norm` with the batch's mean and 1 / sqrt(var + eps), which have no gradient; without training they are empty."""
     ...
 
+def _native_batch_norm_legit_no_training(input: Tensor, weight: Tensor, bias: Tensor, running_mean: Tensor, running_var: Tensor, momentum: _float, eps: _float) -> Tensor:
+    """`native_batch_norm` without training: the form of `batch_norm` among torch's core ATen operators."""
+    ...
+
 def native_dropout(input: Tensor, p: _float, train: _bool) -> Any:
     """Zero each element with probability `p` and scale the others by 1 / (1 - p); with the mask of those that were kept."""
     ...

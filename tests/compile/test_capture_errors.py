@@ -229,6 +229,35 @@ def test_too_many_programs():
             assert f(torch.ones(2), n).tolist() == [n, n]
 
 
+def test_more_loads_than_programs(monkeypatch):
+    monkeypatch.setattr(steps, "REPAID", 3)
+    w = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.5, momentum=0.5)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = ((x * w) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def run(step, calls):
+        with torch.no_grad():
+            w.fill_(1)
+        optimizer.state.clear()
+        losses = []
+        for _ in range(20):
+            losses += [step(torch.full((2, 3), 0.1)).item() for _ in range(calls)]
+            optimizer.load_state_dict(optimizer.state_dict())  # which makes new groups and a new state
+        return losses
+
+    compiled = torch.compile(step)
+    assert run(compiled, 6) == run(step, 6)
+    assert not compiled.given_up and len(compiled.captured) <= steps.settings.limit
+    with pytest.warns(UserWarning, match="captured 8 times .*; last failed guard: the groups of SGD: 'param_groups'"):
+        run(compiled, 3)  # one call with each program does not repay it
+
+
 def test_more_shapes_than_programs(monkeypatch):
     monkeypatch.setattr(steps, "REPAID", 3)
     monkeypatch.setattr(steps, "_BETWEEN", 5)

@@ -113,8 +113,9 @@ class CompiledStep:
     """What `compile(function)` returns. Call it as the function.
 
     Call 1 runs plainly (optimizers make their state), 2 and 3 are captured and compared, later ones replay. Other
-    shapes, modes or numbers capture again, up to 8 programs; beyond them calls run eagerly, with one warning, but for shapes
-    of arguments that have come 64 times: there are up to 64 programs for these.
+    shapes, modes or numbers capture again, up to 8 programs. Beyond them a program that was not used since the last capture
+    makes room, where 64 calls have come since then; where there is none, calls run eagerly, with one warning, but for shapes of
+    arguments that have come 64 times: there are up to 64 programs for these.
     """
 
     backend: Any = None  # what the program gave `compile(backend=...)`
@@ -140,6 +141,7 @@ class CompiledStep:
         self.seen: dict[Any, int] = {}  # signature -> calls without a program, where these are counted
         self.replays = self.without = 0  # calls with a program, and those without one that were counted
         self.since = 0  # both before the last capture
+        self.captured_at = 0  # the route's clock at the last capture
         self.varying: set = set()
         self.given_up = False
         self.first: CallGuards | None = None  # of the first call, until there is a capture
@@ -271,8 +273,9 @@ class CompiledStep:
             return self._plainly(args, kwargs)
         if len(self.captured) >= settings.limit:
             if not any(c.guards.differs_in_shapes(leaves, template, now) for c in self.captured):
-                return self._give_up(leaves, template, now, args, kwargs)
-            if not self._is_repaid(leaves):
+                if not self._drop_unused():
+                    return self._give_up(leaves, template, now, args, kwargs)
+            elif not self._is_repaid(leaves):
                 return self._plainly(args, kwargs)
         if self.captured:
             reasons = [reason for reason in self._mismatches(leaves, template, now) if reason is not None]
@@ -294,6 +297,18 @@ class CompiledStep:
         kept = [c.size_bytes for c in self.captured]
         has_room = len(kept) < MOST_SHAPES and sum(kept) + max(kept) <= _KEPT_BYTES
         return has_room and seen > REPAID and self._may_wait(shapes)
+
+    def _drop_unused(self) -> bool:
+        """Drop programs that no call has used since the last capture, if that one is repaid; whether there were any.
+
+        They are for objects that the program has replaced, as `load_state_dict` does with an optimizer's state and groups.
+        """
+        if self.replays + self.without - self.since < REPAID:
+            return False
+        unused = [c for c in self.captured if c.used < self.captured_at]
+        for captured in unused:
+            _route.drop(captured, "makes room: no call has used it since the last capture")
+        return bool(unused)
 
     def _times(self, signature: Any) -> int:
         """How many calls of a signature there have been without a program, with this one."""
@@ -355,7 +370,7 @@ class CompiledStep:
     def _capture(self, args, kwargs, leaves, template, now, candidate: _Captured | None) -> Any:
         if not recording.acquire(timeout=PATIENCE_S):
             return self._plainly(args, kwargs)
-        self.since = self.replays + self.without
+        self.since, self.captured_at = self.replays + self.without, _clock()
         try:
             return self._record(args, kwargs, leaves, template, now, candidate)
         finally:

@@ -16,7 +16,14 @@ from ...core.tensor.tensor import Tensor
 from ..pointwise.checks import not_implemented
 from .normalize import group_norm, layer_norm, normalise_batch
 
-__all__ = ["native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm", "native_norm"]
+__all__ = [
+    "_native_batch_norm_legit_no_training",
+    "native_batch_norm",
+    "native_dropout",
+    "native_group_norm",
+    "native_layer_norm",
+    "native_norm",
+]
 
 
 def _check_float(kernel: str, input: Tensor) -> None:
@@ -112,6 +119,22 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     if not training:
         return out, OPS["empty"](0, dtype=dtype, device=input.device), OPS["empty"](0, dtype=dtype, device=input.device)
     return out, mean.detach().reshape(-1).to(dtype), rstd.detach().reshape(-1).to(dtype)
+
+
+@composite()
+def _native_batch_norm_legit_no_training(input, weight, bias, running_mean, running_var, momentum, eps):
+    """`native_batch_norm` without training: the form of `batch_norm` among torch's core ATen operators.
+
+    Shape: (N, C, *), the others (C) -> (N, C, *), and two of (0)
+    Raises:
+        IndexError: `input` has too few dimensions, as in
+            `_native_batch_norm_legit_no_training(ones(2), None, None, zeros(1), ones(1), 0.1, 1e-5)`.
+
+    >>> _native_batch_norm_legit_no_training(tensor([[1.0], [3.0]]), None, None, zeros(1), ones(1), 0.1, 0.0)[0]
+    tensor([[1.],
+            [3.]])
+    """
+    return native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 
 @composite()

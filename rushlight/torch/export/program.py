@@ -6,6 +6,7 @@ import json
 import os
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from io import BytesIO
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from ...compile.jit.region import region
 from ...core.tensor.tensor import Tensor
 from ...fx import Graph as FXGraph
-from ...fx import GraphModule
+from ...fx import GraphModule, Node
 from ...nn.modules.module import Module
 from ...serialization import load as load_values
 from ...serialization import save as save_values
@@ -23,9 +24,10 @@ from ..jit import save as save_program
 from ..jit.ir.graph import Graph
 from ..jit.ir.inlining import inlined
 from .capture import Captured, capture
+from .decompositions import decomposed
 from .dims import Dim, Hint, dynamic_sizes, hinted_sizes
 from .fx_graph import as_module, shown, size_symbols, with_state
-from .graph_signature import ExportGraphSignature
+from .graph_signature import ExportGraphSignature, TensorArgument
 from .other_sizes import check_named, find_other_inputs, follow_hints
 from .symbols import Symbol, ValueRange
 
@@ -179,10 +181,17 @@ class ExportedProgram:
     def run_decompositions(
         self, decomp_table: Any = None, decompose_custom_triton_ops: bool = False
     ) -> ExportedProgram:
-        """The program itself: its operators are torch's own, and no table of others is here. Raises for a table."""
+        """A program whose graph has torch's core ATen operators: `addmm` of a permuted weight for `linear`, and so on.
+
+        Its `module()` runs what was exported, which gives the same numbers to rounding. Raises NotImplementedError for a
+        table, for sizes that may change, for results that are no tensors of the graph, and, with its name, for an operator that has no
+        decomposition here, as those that write in place.
+        """
         if decomp_table:
             raise NotImplementedError("ExportedProgram.run_decompositions with a table is not implemented")
-        return self
+        if self._sizes:
+            raise NotImplementedError("ExportedProgram.run_decompositions of sizes that may change is not implemented")
+        return _Decomposed(self)
 
     def _run(self, args: tuple, kwargs: dict[str, Any], check: bool = True) -> Any:
         order = list(self.example_inputs[1])
@@ -216,6 +225,28 @@ class ExportedProgram:
         raise RuntimeError(
             "Unable to call ExportedProgram directly. You should use `exported_program.module()` instead."
         )
+
+
+class _Decomposed(ExportedProgram):
+    """A program that shows its graph in core operators."""
+
+    def __init__(self, program: ExportedProgram):
+        super().__init__(program._captured, program._sizes, program._ranges)
+        module = decomposed(program.graph)
+        old, signature = program.graph_signature, module.graph.output_node().args[0]
+        results = [
+            replace(spec, arg=TensorArgument(out.name) if isinstance(out, Node) else spec.arg)
+            for spec, out in zip(old.output_specs, signature, strict=True)
+        ]
+        self.__dict__["_shown"] = module, replace(old, output_specs=results)
+
+    def run_decompositions(
+        self, decomp_table: Any = None, decompose_custom_triton_ops: bool = False
+    ) -> ExportedProgram:
+        """The program itself. Raises NotImplementedError for a table."""
+        if decomp_table:
+            raise NotImplementedError("ExportedProgram.run_decompositions with a table is not implemented")
+        return self
 
 
 def export(
@@ -280,12 +311,14 @@ def save(
 ) -> None:
     """Write a program to a file, a zip archive that `load` reads; it is no file of torch's own `torch.export`.
 
-    Raises TypeError for anything but an ExportedProgram.
+    Raises TypeError for anything but an ExportedProgram, and NotImplementedError after `run_decompositions`.
     """
     if not isinstance(ep, ExportedProgram):
         raise TypeError(
             f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}' instead."
         )
+    if isinstance(ep, _Decomposed):
+        raise NotImplementedError("torch.export.save of a decomposed program is not implemented; save the exported one")
     program, values = BytesIO(), BytesIO()
     save_program(ep._captured.traced, program)
     save_values(_described(ep), values)
