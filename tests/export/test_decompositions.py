@@ -32,9 +32,9 @@ def names(program):
 
 
 def convolutions():
-    model = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU()).eval()
-    nn.init.normal_(model[1].running_mean)
-    return model, torch.randn(2, 3, 8, 8)
+    norm = nn.BatchNorm2d(4)
+    nn.init.normal_(norm.running_mean)
+    return nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), norm, nn.ReLU()).eval(), torch.randn(2, 3, 8, 8)
 
 
 CASES = {  # what torch 2.13 shows
