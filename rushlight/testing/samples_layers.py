@@ -116,6 +116,7 @@ _table(
         "native_layer_norm": [S(X, (3,), ROW, V3, 1e-3), S(BATCH, (3, 3), None, None, 1e-3)],
         "native_group_norm": [S(F(2, 4, 3), V4, V4, 2, 4, 3, 2, 1e-3), S(F(2, 4, 3), None, None, 2, 4, 3, 1, 1e-3)],
         "native_batch_norm": [S(F(4, 3), ROW, V3, None, None, True, 0.1, 1e-3)],
+        "_native_batch_norm_legit_no_training": [S(F(4, 3), ROW, V3, Fixed([0.1, 0.2, 0.3]), Fixed([1.0, 2.0, 0.5]), 0.1, 1e-3)],
         "native_dropout": [S(X, 0.5, False)],
         "rms_norm": [S(X, (3,), ROW), S(X, (3,))],
         "local_response_norm": [S(F(2, 3, 3), 2)],
