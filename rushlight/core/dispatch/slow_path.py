@@ -631,7 +631,7 @@ _CHECKED_FIRST = frozenset({"index_select", "outer", "take"})  # so do these, as
 
 # of these, those that write each number before they read the next one's slice
 _SLICE_BY_SLICE = frozenset({"linalg_vector_norm", "std", "var", "vector_norm"})
-_MOST_SLICES = 4096  # each is computed anew, with all others
+_MOST_SLICES = 4096  # each is computed again, with all others
 # those that read an input which is also `out` before that takes the shape of the result
 _COMPUTED_FIRST = frozenset({
     "diag", "diagonal_copy", "dot", "logsumexp", "matrix_norm", "narrow_copy", "norm", "select_copy", "slice_copy", "unfold_copy",
