@@ -418,7 +418,7 @@ LIMITS = {
     "a tensor of shape": lambda x: torch.vmap(lambda row: row * 2)(x),
     "gumbel_softmax|a tensor of shape": lambda x: F.gumbel_softmax(x),
     "sparse_coo_tensor": lambda x: torch.sparse_coo_tensor(torch.tensor([[0]]), x[0, :1], (3,)).to_dense(),
-    "embedding_bag|bag_places": lambda x: F.embedding_bag(
+    "embedding_bag|bag_rows": lambda x: F.embedding_bag(
         x.long(), torch.ones(3, 2), padding_idx=0, scale_grad_by_freq=True
     ),
     "max_unpool2d": lambda x: F.max_unpool2d(x[None, None], x[None, None].long(), 2),
