@@ -199,7 +199,8 @@ def substitute(a, b, upper, unit=False):
 
     A zero on the diagonal gives infinities and nans, as in LAPACK's trtrs.
     """
-    x = _by_blas(a, b, upper, unit)
+    on_host = hasattr(a, "__array_interface__") and hasattr(b, "__array_interface__")
+    x = _by_blas(a, b, upper, unit) if on_host else None
     if x is not None:
         return x
     a = np.triu(a) if upper else np.tril(a)
@@ -216,7 +217,7 @@ def substitute(a, b, upper, unit=False):
 
 def _by_blas(a, b, upper, unit):
     """The same by BLAS's trsm, in a copy of b; None where there is none, and for what it does not give as LAPACK does."""
-    if type(a) is not np.ndarray or type(b) is not np.ndarray or a.dtype is not b.dtype or not a.size:
+    if a.dtype is not b.dtype or not a.size:
         return None
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     n, k = b.shape[-2:]
