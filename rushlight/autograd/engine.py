@@ -244,6 +244,8 @@ class Pass:
     def _gradients(self, node: Node, g: Any) -> Any:
         """Those of a node's inputs, or None; of an operator's those that are wanted, as in torch."""
         _check_saved(node)
+        if self.needed is None and node.hooks is None:  # nearly always
+            return node.backward(g)
         edges = () if self.needed is None or not node.chooses else self._leading(node.edges)
         if node.hooks is not None and node.hooks.packed:
             return _unpacked_backward(node, g, *edges)
