@@ -118,6 +118,98 @@ def context_variable_around_a_part():
 
 
 @case
+def weak_reference_to_what_goes():
+    class Scale:
+        k = 2.0
+
+    held = [Scale()]
+    scale = weakref.ref(held[0])
+    return (lambda x: x * scale().k if scale() is not None else x), held.clear, (three,)
+
+
+@case
+def weak_reference_to_what_is_held():
+    class Scale:
+        k = 2.0
+
+    held = Scale()
+    scale = weakref.ref(held)
+
+    def mut():
+        held.k = 5.0
+
+    return (lambda x: x * scale().k + held.k), mut, (three,)
+
+
+@case
+def kept_result_is_dropped():
+    @functools.cache
+    def positions(n):
+        return torch.arange(n, dtype=torch.float32)
+
+    positions(3).add_(1)
+    return (lambda x: x * positions(3)), positions.cache_clear, (three,)
+
+
+@case
+def kept_result_makes_room():
+    @functools.lru_cache(maxsize=1)
+    def scale(n):
+        return torch.full((n,), next(iter(settings)))
+
+    settings = {1.0: 0}
+
+    def mut():
+        settings.clear()
+        settings[4.0] = 0
+        scale(2)
+        scale(3)
+
+    return (lambda x: x * scale(3)), mut, (three,)
+
+
+@case
+def kept_results_are_dropped_and_made_again():
+    settings = {"k": 1.0}
+
+    @functools.lru_cache(maxsize=4)
+    def scale(n):
+        return torch.full((n,), next(iter(settings.values())))
+
+    def mut():
+        settings["k"] = 3.0
+        scale.cache_clear()
+        scale(3)
+
+    return (lambda x: x * scale(3)), mut, (three,)
+
+
+@case
+def kept_result_is_a_dict():
+    @functools.lru_cache
+    def settings(name="a"):
+        return {"k": 2.0}
+
+    return (lambda x: x * settings()["k"]), lambda: settings().update(k=7.0), (three,)
+
+
+@case
+def kept_numbers_grow():
+    @functools.lru_cache(maxsize=2)
+    def scale(n):
+        return 1 / n
+
+    calls = [0]
+    n = [1]
+
+    def mut():
+        calls[0] += 1
+        n[0] += 1
+
+    return (lambda x: x * scale(n[0])), mut, (three,)
+
+
+@case
 def context_variable_of_an_object():
     held = [1.0]
     token = FACTOR.set(held)
@@ -2385,7 +2477,7 @@ EAGERLY = {
     "cycle", "gen",
     "file", "step_pre_hook", "bn", "overlap", "sampler", "shuffle", "np_big", "memview", "nonlocal_counter", "log_effect",
     "scaler", "py_seeded", "exists", "queue", "version", "initial_seed", "arg_iter",
-    "method_of_c_that_was_bound_before",
+    "method_of_c_that_was_bound_before", "kept_result_is_dropped",
 }  # fmt: skip
 
 

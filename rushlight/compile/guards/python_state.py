@@ -45,6 +45,7 @@ from ...core.dispatch.extension_points import module_class, namespace
 from ...core.tensor.tensor import Tensor
 from .checks import MISSING, PLAIN, Cell, Check, Content, Entries, Facts, Function, Items, Kind, Order, Reading, is_same
 from .containers import copied, getter, items_of, iterated, same_items
+from .kept_results import KEEPING, Kept, results_of
 from .pure_calls import SETTINGS, called_name, is_pure
 from .python_trace import Reads, is_ours, is_users_module
 
@@ -114,6 +115,9 @@ class PythonState:
         self._modules: list[tuple[Any, Entries]] = []
         self._kept: list[tuple[Any, Any]] = []  # (container or an object's attributes, a shallow copy)
         self._seen: dict[int, Any] = {}
+        self._given = frozenset(map(id, leaves))
+        self._weak: list[tuple[ReferenceType, str]] = []
+        self._behind: dict[int, ReferenceType] = {}  # by the identity of what nothing but it leads to
         self._named: list[Any] = []  # objects of which attributes are read by name
         self._functions: dict[CodeType, list[FunctionType]] = {}
         self._named_all: set[int] = set()  # functions of which everything counts that they name
@@ -146,6 +150,8 @@ class PythonState:
         for now, before in self._kept:
             if not _same_items(now, before):
                 kind = "an object's attribute" if isinstance(before, _Attributes) else f"a {type(now).__name__}"
+                if isinstance(before, _Results):
+                    kind = f"what {now.__name__} keeps"
                 return (
                     f"{kind} outside the function is modified, which the compiled program would not repeat; return the new "
                     "value, or write it into a tensor"
@@ -194,6 +200,7 @@ class PythonState:
                     done.add(now)
                     waiting += self._attributes(o)
             waiting = [(o, w) for o, w in waiting if id(o) not in self._seen and not isinstance(o, PLAIN)]
+            waiting = waiting or self._walk_weak()
             if not waiting:
                 if looked_for_lost or not self._find_lost(reads):
                     return
@@ -213,6 +220,23 @@ class PythonState:
                 return
             self._seen[id(o)] = o
             waiting += self._look(o, where)
+
+    def _walk_weak(self) -> list[tuple]:
+        """What only weak references lead to, each of which is to go as it would without the program: nothing holds it."""
+        found = []
+        weak, self._weak = self._weak, []
+        for reference, where in weak:
+            o = reference()
+            if o is None or id(o) in self._seen or id(o) in self._given:
+                continue
+            if isinstance(o, Tensor) or _slots(type(o)):
+                self._refuse(
+                    f"the function reads {where or 'an object'}, a weak reference to what the program would keep alive"
+                )
+            else:
+                self._behind[id(o)] = reference
+                found.append((o, where))
+        return found
 
     def _find_lost(self, reads: Reads) -> bool:
         """Functions that ran and that the walk did not meet, but those that the call itself makes: whether there are any."""
@@ -251,8 +275,9 @@ class PythonState:
         if isinstance(o, property):
             return [(f, where) for f in (o.fget, o.fset) if f is not None]
         if isinstance(o, ReferenceType):
-            self._check(Reading(_referent, o, where), id(o), "referent")
-            return [(o(), where)]
+            self._check(Reading(_is_alive, o, where), id(o), "referent")
+            self._weak.append((o, where))
+            return []
         if isinstance(o, (BuiltinFunctionType, MethodWrapperType)):
             return self._builtin(o, where)
         if isinstance(o, attrgetter):
@@ -261,11 +286,23 @@ class PythonState:
         if isinstance(o, methodcaller):
             self._names = self._names | {o.__reduce__()[1][0]}
             return []
-        if hasattr(type(o), "__wrapped__") or type(o).__name__ == "_lru_cache_wrapper":
+        if isinstance(o, KEEPING):
+            return self._cached(o)
+        if hasattr(type(o), "__wrapped__"):
             if isinstance(o.__wrapped__, FunctionType) and not is_ours(o.__wrapped__.__code__):
-                return self._statically(o.__wrapped__)  # what it gave was kept by an earlier call
+                return self._statically(o.__wrapped__)
             return []
         return self._object(o, where)
+
+    def _cached(self, f: Any) -> list[tuple]:
+        """A function that keeps its results (`functools.lru_cache`): what it names, as it may not run, and what it keeps."""
+        if not isinstance(f.__wrapped__, FunctionType) or is_ours(f.__wrapped__.__code__):
+            return []
+        what = f"a result that {f.__name__} keeps"
+        check = Kept(f, what)
+        self._check(check, id(f))
+        self._kept.append((f, _Results(check.results.values())))
+        return self._statically(f.__wrapped__) + [(v, what) for v in check.results.values()]
 
     def _object(self, o: Any, where: str) -> list[tuple]:
         """An object, a class, or a Python module."""
@@ -290,7 +327,7 @@ class PythonState:
         if isinstance(_state_of(o), dict) or _slots(kind):
             if isinstance(_state_of(o), dict):
                 self._kept.append((o.__dict__, _Attributes(o.__dict__)))
-            self._check(Kind(o, f"the class of an object ({kind.__name__})"), id(o))
+            self._kind(o, f"the class of an object ({kind.__name__})")
             self._named.append(o)
             return [(kind, "")]
         self._unguarded(
@@ -329,6 +366,10 @@ class PythonState:
     def _refuse(self, text: str) -> None:
         self.unguarded = self.unguarded or text
 
+    def _kind(self, o: Any, what: str) -> None:
+        reference = self._behind.get(id(o))
+        self._check(Reading(_class_behind, reference, what) if reference else Kind(o, what), id(o), "kind")
+
     def _check(self, check: Check, *key: Any) -> None:
         self._checks.setdefault((type(check), *key), check)
 
@@ -359,7 +400,7 @@ class PythonState:
         check = Entries(state, None, f"a module's attributes ({type(m).__name__})")
         self._check(check, id(state), "module")
         self._modules.append((m, check))
-        self._check(Kind(m, "the class of a module"), id(m))
+        self._kind(m, "the class of a module")
         found = []
         for name in (*_TABLES, *HOOKS):
             table = state.get(name)
@@ -546,8 +587,13 @@ def _told(setting: Any) -> Any:
     return setting()
 
 
-def _referent(reference: Any) -> Any:
-    return reference()
+def _is_alive(reference: Any) -> bool:
+    """Whether there still is what a reference, which never leads to anything else, refers to."""
+    return reference() is not None
+
+
+def _class_behind(reference: Any) -> type:
+    return type(reference())
 
 
 _EVERYWHERE = frozenset(
@@ -562,6 +608,10 @@ _EVERYWHERE = frozenset(
         "_abc_impl",
     )
 )
+
+
+class _Results(list):
+    """What a function kept. It may keep numbers and texts besides."""
 
 
 class _Attributes(dict):
@@ -647,6 +697,9 @@ _nowhere = codes_in.__code__
 
 
 def _same_items(now: Any, before: Any) -> bool:
+    if isinstance(before, _Results):
+        known = set(map(id, before))
+        return all(id(o) in known or isinstance(o, PLAIN) for o in results_of(now).values())
     if isinstance(before, _Attributes):
         return all(_may_become(before.get(k, MISSING), v) for k, v in now.items()) and now.keys() >= before.keys()
     if isinstance(now, np.ndarray):
