@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from ...core.foreign import HAS_CTYPES, ctypes
 from ...core.locks import made_once
-from .. import isa
+from .. import isa, quota
 from .address import is_readable
 
 c_char_p, c_float, c_int, c_size_t, c_uint, c_void_p = (
@@ -102,7 +102,7 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
     unusable = ""
     for path in _candidates():
         try:
-            with _short_spinning():
+            with _openmp_settings():
                 library = ctypes.CDLL(path)
         except OSError as error:
             unusable = unusable or _why_not(path, str(error))
@@ -153,21 +153,24 @@ def _installed_files():
 
 
 @contextmanager
-def _short_spinning():
-    """Make a libgomp that is loaded within spin for 0.3 ms, not for tens of ms, before an idle thread sleeps.
+def _openmp_settings():
+    """What a libgomp that is loaded within reads, once: settings for shared machines, but where the user has set one.
 
-    libgomp reads its settings when it is loaded. With another process busy on two cores, its own default made
-    convolutions of 0.5 ms take 10 to 50 ms; with 10,000 turns they take 1 to 2 ms, and as before on a quiet machine.
-    What the user has set stays.
+    An idle thread spins for 0.3 ms, not for tens of ms, before it sleeps. With another process busy on two cores, libgomp's
+    own default made convolutions of 0.5 ms take 10 to 50 ms; with 10,000 turns they take 1 to 2 ms, and as before on a
+    quiet machine. There are no more threads than the processors that a container's quota amounts to.
     """
-    if "GOMP_SPINCOUNT" in os.environ or "OMP_WAIT_POLICY" in os.environ:
-        yield
-        return
-    os.environ["GOMP_SPINCOUNT"] = "10000"
+    settings = {}
+    if "GOMP_SPINCOUNT" not in os.environ and "OMP_WAIT_POLICY" not in os.environ:
+        settings["GOMP_SPINCOUNT"] = "10000"
+    if "OMP_NUM_THREADS" not in os.environ and (limit := quota.processors()) is not None:
+        settings["OMP_NUM_THREADS"] = str(min(limit, len(os.sched_getaffinity(0))))
+    os.environ.update(settings)
     try:
         yield
     finally:
-        del os.environ["GOMP_SPINCOUNT"]
+        for name in settings:
+            del os.environ[name]
 
 
 def _accept(library: ctypes.CDLL) -> tuple[ctypes.CDLL | None, str]:

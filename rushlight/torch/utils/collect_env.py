@@ -4,7 +4,7 @@ import os
 import re
 import sys
 
-from ...backend import isa
+from ...backend import isa, quota
 from ...backend.onednn import library, threads
 
 __all__ = ["get_pretty_env_info", "main", "print_environment", "version"]
@@ -31,7 +31,7 @@ def print_environment():
         ("rushlight", version("rushlight") or "from source"),
         ("python", f"{platform.python_version()} ({platform.python_implementation()})"),
         ("platform", platform.platform()),
-        ("cpus", str(os.cpu_count())),
+        ("cpus", _processors()),
         ("instruction set", _instruction_set()),
         ("threads", _threads()),
         ("oneDNN", library.reason_unavailable() or f"loads ({library.version()})"),
@@ -47,6 +47,12 @@ def _instruction_set():
     """What native code uses, and whether RUSHLIGHT_ISA has a say in it."""
     cap = isa.cap()
     return isa.effective() + (f" (RUSHLIGHT_ISA={cap.name}; the processor has {isa.of_processor()})" if cap else "")
+
+
+def _processors():
+    """How many there are, and what part of them a container's quota allows."""
+    limit = quota.processors()
+    return f"{os.cpu_count()}" + ("" if limit is None else f" (a quota of {limit} by its control group)")
 
 
 def _threads():
