@@ -64,17 +64,19 @@ def run(
     accumulate=True only the wanted leaves accumulate (`backward(inputs=...)`).
     """
     state = thread.state
-    plain = wanted is None and len(roots) == 1 and not (keep_graph or create_graph) and state.level <= 1
     profiled = profiled_pass.value
-    plain = plain and not mode.on and profiled is None
+    plain = len(roots) == 1 and not create_graph and state.level <= 1 and not mode.on and profiled is None
+    plain = plain and (not keep_graph if wanted is None else not accumulate)
     if plain:
         root, g = roots[0]
-        programs = repeats.programs.get(type(root), [])
+        kind = repeats.kind(root, wanted, keep_graph)
+        programs = repeats.programs.get(kind, ())
         for program in programs:
-            if program(root, g):
+            results = program(root, g, wanted)
+            if results is not None:
                 if program is not programs[0]:
-                    repeats.try_first(type(root), program)
-                return []
+                    repeats.try_first(kind, program)
+                return results
     before, outer = state.recording(), running.task
     task = (profiled or Pass)(keep_graph, create_graph, wanted, accumulate)
     task.repeats, task.outer = plain and jit.on, outer
@@ -117,8 +119,10 @@ class Pass:
 
     def run(self, roots: list[tuple[Any, Tensor]]) -> list[Tensor | None]:
         self.order = order = self._order([edge for edge, _ in roots])
-        if self.repeats and repeats.is_done(order, self.uses, *roots[0]):
-            return []
+        if self.repeats:
+            results = repeats.results(order, self.uses, *roots[0], self.wanted, self.keep_graph)
+            if results is not None:
+                return results
         for edge, g in roots:
             self._deliver(edge, g)
         for edge, _ in roots:

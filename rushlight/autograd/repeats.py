@@ -40,33 +40,45 @@ _TRIED = 2  # programs of a root's class: to know that a tape is none of a longe
 
 
 class _Repeats(threading.local):
-    """A thread's. programs, by_outline: `program(root, g)` may do the whole pass. waiting: occurrences that are left."""
+    """A thread's. waiting: occurrences that are left.
+
+    programs, by_outline: `program(root, g, wanted)` may do the whole pass, and then gives its results.
+    """
 
     def __init__(self):
-        self.programs: dict[type, list] = {}  # by the class of the root
+        self.programs: dict[Any, list] = {}  # by the kind of pass
         self.by_outline: dict[int, list] = {}  # those of roots that have too many to try them all
         self.waiting: dict[int, int] = {}  # outline -> occurrences until `try_compiled` is called (again)
         self.passes = 0  # that were counted
         self.since: dict[int, int] = {}  # outline that has not been looked at -> the pass in which it came first
 
-    def serve(self, programs: dict[type, dict[int, list]]) -> None:
-        """Try these programs, by the class of the root and the outline, in this thread's passes."""
+    @staticmethod
+    def kind(root: Any, wanted: list | None, keep_graph: bool) -> Any:
+        """What programs are told apart by before their tapes are looked at.
+
+        The class of the root, where all leaves accumulate; with how many gradients are wanted, and whether the graph is
+        kept, in a pass of `autograd.grad`.
+        """
+        return type(root) if wanted is None else (type(root), len(wanted), keep_graph)
+
+    def serve(self, programs: dict[Any, dict[int, list]]) -> None:
+        """Try these programs, by the kind of pass and the outline, in this thread's passes."""
         self.programs, self.by_outline = {}, {}
-        for root, outlines in programs.items():
-            all_of_root = [program for same in outlines.values() for program in same]
-            if len(all_of_root) <= _TRIED:
-                self.programs[root] = all_of_root
+        for kind, outlines in programs.items():
+            all_of_kind = [program for same in outlines.values() for program in same]
+            if len(all_of_kind) <= _TRIED:
+                self.programs[kind] = all_of_kind
             else:
                 self.by_outline.update(outlines)
 
-    def try_first(self, root: type, program: Any) -> None:
-        """Try a program before the others for roots of this class, until another one does a pass.
+    def try_first(self, kind: Any, program: Any) -> None:
+        """Try a program before the others of its kind, until another one does a pass.
 
         One that is served no more, since its own pass has made others, stays out.
         """
-        programs = self.programs.get(root, [])
+        programs = self.programs.get(kind, [])
         if program in programs:
-            self.programs[root] = [program, *(p for p in programs if p is not program)]
+            self.programs[kind] = [program, *(p for p in programs if p is not program)]
 
     def wait(self, outline: int, passes: int) -> None:
         """Call `try_compiled` for an outline when it has come so often."""
@@ -77,14 +89,24 @@ class _Repeats(threading.local):
         self.waiting.clear()
         self.since.clear()
 
-    def is_done(self, order: list[Node], leaves: Collection[Leaf], root: Any, g: Tensor) -> bool:
-        """Count a tape; whether a program, or what makes one, has done the pass."""
+    def results(
+        self,
+        order: list[Node],
+        leaves: Collection[Leaf],
+        root: Any,
+        g: Tensor,
+        wanted: list | None = None,
+        keep_graph: bool = False,
+    ) -> list | None:
+        """Count a tape; what the pass gives if a program, or what makes one, has done it. None: nothing was done."""
         if len(order) < _SHORT and all(_elements(node.shape) < _LARGE for node in order) or len(order) > _LONGEST:
-            return False
-        outline = hash((tuple(map(type, order)), tuple(map(_shape_of, order))))
+            return None
+        kind = self.kind(root, wanted, keep_graph)
+        outline = hash((kind, tuple(map(type, order)), tuple(map(_shape_of, order))))
         for program in self.by_outline.get(outline, ()):
-            if program(root, g):
-                return True
+            results = program(root, g, wanted)
+            if results is not None:
+                return results
         self.passes += 1
         left = self.waiting.get(outline)
         if left is None:
@@ -97,9 +119,9 @@ class _Repeats(threading.local):
             left = self._patience(outline, order, leaves)
         if left > 0:
             self.waiting[outline] = left
-            return False
+            return None
         compiled = try_compiled.value
-        return compiled is not None and compiled(outline, root, g)
+        return None if compiled is None else compiled(outline, root, g, wanted, keep_graph)
 
     def _patience(self, outline: int, order: list[Node], leaves: Collection[Leaf]) -> int:
         """How many more occurrences an outline that has come often enough for others needs: looked at once."""

@@ -184,12 +184,12 @@ def _evaluated(module: Any) -> None:
         programs.register(key, _Evaluated(module))
 
 
-def _first_tape(outline: int, root: Any, g: Any, /) -> bool:
+def _first_tape(*tape: Any) -> Any:
     with collection_paused():  # two collections would take a sixth of the time
         from .jit.backward import try_compiled
 
     extension_points.try_compiled.register(try_compiled)
-    return try_compiled(outline, root, g)
+    return try_compiled(*tape)
 
 
 def _first_blocks(stream: Any, blocks: int) -> Any:

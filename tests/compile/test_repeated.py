@@ -33,10 +33,10 @@ class Passes:
         self.done = 0
         call = repeated._Program.__call__
 
-        def counted(program, root, g):
-            done = call(program, root, g)
-            self.done += done
-            return done
+        def counted(program, root, g, wanted):
+            results = call(program, root, g, wanted)
+            self.done += results is not None
+            return results
 
         monkeypatch.setattr(repeated._Program, "__call__", counted)
 
@@ -632,12 +632,142 @@ def test_users_functions_stay_plain(passes):
     assert Double.calls == STEPS and not passes.done
 
 
-def test_second_derivatives_and_grad_stay_plain(passes):
+def test_passes_that_record_stay_plain(passes):
     w = torch.randn(4, requires_grad=True)
     for _ in range(STEPS):
         (g,) = torch.autograd.grad((w.sin() * w).sum(), w, create_graph=True)
-        torch.autograd.grad(g.exp().sum(), w)
+        assert g.requires_grad
     assert not passes.done
+
+
+def differentiated(steps, change=lambda i, net, x: None, wanted=lambda net, x: [*net.parameters()], **options):
+    """What `autograd.grad` gives in each step, with the layout of each gradient."""
+    torch.manual_seed(3)
+    net, seen = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3)), []
+    for i in range(steps):
+        x, y = labelled(i)
+        x.requires_grad_()
+        change(i, net, x)
+        loss = F.cross_entropy(net(x), y)
+        leaves = wanted(net, x)
+        grads = torch.autograd.grad(loss, leaves, **options)
+        seen.append((values([loss, *grads]), [(g.stride(), g.requires_grad) if g is not None else None for g in grads]))
+        for p, g in zip(leaves, grads, strict=True):
+            if g is not None:
+                p.data -= 0.1 * g
+        if options.get("retain_graph") and i % 2:
+            loss.backward()
+            seen.append((values([p.grad for p in net.parameters()]), None))
+            net.zero_grad()
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("wanted", "options"),
+    [
+        (lambda net, x: [*net.parameters()], {}),
+        (lambda net, x: [*net.parameters()][::-1], {"retain_graph": True}),
+        (lambda net, x: [x], {}),
+        (lambda net, x: [net[2].weight, x], {"retain_graph": True}),
+        (lambda net, x: [net[4].bias], {}),
+    ],
+)
+def test_gradients_that_are_asked_for(wanted, options, passes, monkeypatch):
+    trace = differentiated(STEPS, wanted=wanted, **options)
+    assert passes.done >= STEPS - 4
+    plainly(monkeypatch)
+    assert_same(trace, differentiated(STEPS, wanted=wanted, **options))
+
+
+def _write(i, net, x):
+    if i == 6:
+        net[0].weight.data *= 2
+        net[2].weight = nn.Parameter(torch.ones(8, 8) / 8)
+
+
+def _freeze(i, net, x):
+    net[0].weight.requires_grad_(i < 5)
+
+
+def _other_graph(i, net, x):
+    net[3] = nn.ReLU() if i % 3 else nn.Sigmoid()
+
+
+def _hook(i, net, x):
+    if i == 6:
+        x.register_hook(lambda g: g * 2)
+    if i == 7:
+        net[2].weight.register_hook(lambda g: g + 1)
+
+
+@pytest.mark.parametrize("change", [_write, _freeze, _other_graph, _hook])
+@pytest.mark.parametrize("wanted", [lambda net, x: [x], lambda net, x: [x, net[2].weight, net[4].weight]])
+def test_changes_between_gradients_that_are_asked_for(change, wanted, passes, monkeypatch):
+    trace = differentiated(12, change, wanted)
+    assert passes.done
+    plainly(monkeypatch)
+    assert_same(trace, differentiated(12, change, wanted))
+
+
+def test_other_leaves_wanted_in_turn(passes, monkeypatch):
+    def wanted(net, x):
+        wanted.calls += 1
+        return [net[2 * (wanted.calls % 3)].weight]
+
+    wanted.calls = 0
+    trace = differentiated(18, wanted=wanted)
+    assert passes.done
+    plainly(monkeypatch)
+    wanted.calls = 0
+    assert_same(trace, differentiated(18, wanted=wanted))
+
+
+def test_gradients_that_are_memory_of_another_are_left_to_the_engine(passes):
+    for _ in range(STEPS):
+        x, y = torch.randn(4, requires_grad=True), torch.randn(4, requires_grad=True)
+        g = torch.randn(4)
+        a, b = torch.autograd.grad((x + y).view(4).view(4).view(4), (x, y), g)
+        assert a.data_ptr() == g.data_ptr() == b.data_ptr()
+    assert not passes.done
+
+
+def test_only_what_ran_is_freed(passes):
+    for i in range(STEPS):
+        x, w = torch.randn(4, requires_grad=True), torch.randn(4, requires_grad=True)
+        part = w.exp().sin().cos()
+        (gx,) = torch.autograd.grad((x.sin().exp() * part).sum(), x)
+        torch.autograd.grad(part.sum(), w)  # no node of it ran
+        assert gx.shape == (4,), i
+    assert passes.done == 2 * (STEPS - 4)
+
+
+def test_a_graph_that_was_not_kept_raises(passes):
+    for keep in (True,) * 6 + (False,):
+        w = torch.randn(4, requires_grad=True)
+        y = w.exp().sin().exp().sum()
+        torch.autograd.grad(y, w, retain_graph=keep)
+        if keep:
+            torch.autograd.grad(y, w, retain_graph=True)
+    w = torch.randn(4, requires_grad=True)
+    for _ in range(6):
+        y = w.exp().sin().exp().sum()
+        torch.autograd.grad(y, w)
+        with pytest.raises(RuntimeError, match="second time"):
+            torch.autograd.grad(y, w)
+    assert passes.done
+
+
+def test_a_saved_value_that_was_changed_raises(passes):
+    for i in range(STEPS):
+        w, c = torch.randn(4, requires_grad=True), torch.randn(4)
+        y = (w.sin() * c).exp().sum()
+        if i == STEPS - 1:
+            c.mul_(2)
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                torch.autograd.grad(y, w)
+        else:
+            torch.autograd.grad(y, w)
+    assert passes.done
 
 
 def test_retained_gradients_are_kept(passes):

@@ -1,5 +1,7 @@
 """The gradient of every operator, as a program made from its tape: the plain engine's numbers and layouts."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -14,8 +16,8 @@ NOT_WILD = ("linalg.", "svd", "pinverse", "cholesky", "nuclear_norm", "binary_cr
 NAMES = [name for name in SAMPLES if function_of(name) is not None]
 
 
-def gradients(name, sample, step):
-    """The gradients of a call's inputs, or None where it has none."""
+def gradients(name, sample, step, form):
+    """The gradients of a call's inputs, or None where it has none; form: how they are asked for."""
     torch.manual_seed(step)
     args, kwargs = sample.make(torch.float64, True, False, 20 + step)
     leaves = [t for t in tensors_in([args, kwargs]) if t.requires_grad]
@@ -24,22 +26,25 @@ def gradients(name, sample, step):
     results = [r for r in results_of(name, args, kwargs) if r.requires_grad] if leaves else []
     if not results:
         return None
-    sum((r.real if r.is_complex() else r).mul(1.5).tanh().sum() for r in results).backward()
+    total = sum((r.real if r.is_complex() else r).mul(1.5).tanh().sum() for r in results)
+    if form == "grad":
+        return torch.autograd.grad(total, leaves[::-1], retain_graph=bool(len(name) % 2), allow_unused=True)
+    total.backward()
     return [None if t.grad is None else t.grad for t in leaves]
 
 
 @pytest.mark.filterwarnings("ignore:torch.chain_matmul is deprecated")
-@pytest.mark.parametrize("name", NAMES)
-def test_gradients_are_those_of_the_plain_engine(name, monkeypatch):
+@pytest.mark.parametrize(("name", "form"), list(zip(NAMES, itertools.cycle(["backward", "grad"]), strict=False)))
+def test_gradients_are_those_of_the_plain_engine(name, form, monkeypatch):
     for sample in samples_of(name)[:1]:
         repeated.forget()
         monkeypatch.setattr(jit, "on", True)
         steps = range(WILD + (not name.startswith(NOT_WILD)))
-        mine = [gradients(name, sample, step) for step in steps]
+        mine = [gradients(name, sample, step, form) for step in steps]
         repeated.forget()
         monkeypatch.setattr(jit, "on", False)
         for step, row in enumerate(mine):
-            for g, expected in zip(row or (), gradients(name, sample, step) or (), strict=True):
+            for g, expected in zip(row or (), gradients(name, sample, step, form) or (), strict=True):
                 assert (g is None) is (expected is None)
                 if g is not None:
                     assert g.stride() == expected.stride() and g.dtype is expected.dtype

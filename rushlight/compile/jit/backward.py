@@ -4,7 +4,8 @@ Loops that know nothing of compiling record the same tape in each step. `autogra
 outline; from the third occurrence on, where it may pay, it calls `try_compiled`, which lets the plain engine do the pass
 while a recorder listens, and, once two recorded passes agree, builds native code. The next tape with the same structure
 (see `tape.py`) is then one call: its arrays are gathered, the program runs, the gradients are put into the leaves, the
-tape is freed. Anything else takes the plain engine. `RUSHLIGHT_JIT=0` in the environment, or a missing llvmlite, leaves every pass to it.
+tape is freed. Passes of `autograd.grad` for leaves are done alike: their gradients are what the call gives. Anything else
+takes the plain engine. `RUSHLIGHT_JIT=0` in the environment, or a missing llvmlite, leaves every pass to it.
 
 A program belongs to the thread in which it was made, and holds no tensor: neither a model nor its gradients.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import os
 import threading
+from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -80,32 +82,37 @@ _state = _route.state
 _waiting = _Waiting()
 
 
-def try_compiled(outline: int, root: Any, g: Tensor) -> bool:
-    """Do the pass, recording it. False: nothing was done, it is the plain engine's."""
+def try_compiled(
+    outline: int, root: Any, g: Tensor, wanted: list | None = None, keep_graph: bool = False
+) -> list[Tensor] | None:
+    """Do the pass, recording it, and give its results. None: nothing was done, it is the plain engine's."""
     if not available():
         warn_once(f"Steps that repeat themselves run operator by operator here, more slowly: {NEEDED}")
         repeats.wait(outline, _NEVER)
-        return False
+        return None
     if not _route.has_room():
         repeats.wait(outline, _LATER)
-        return False
+        return None
     if patience := _is_early(outline):
         repeats.wait(outline, patience)
-        return False
+        return None
     if not recording.acquire(timeout=PATIENCE_S):
-        return False
+        return None
     try:
         try:
-            candidate = next((c for c in _waiting.candidates if c.outline == outline and c.match(root, g)), None)
-            tape = Tape(root, g)
+            candidate = next(
+                (c for c in _waiting.candidates if c.outline == outline and c.match(root, g, wanted)), None
+            )
+            tape = Tape(root, g, wanted)
             if candidate is None and _is_new(outline, tape):
-                return False
-            new = _Recorded(outline, root, tape)
+                return None
+            new = _Recorded(outline, repeats.kind(root, wanted, keep_graph), tape)
             del tape
         except Exception as why:  # nothing was done yet
             raise_if_interrupted(why)
-            return _leave(outline, why)
-        new.run(root, g)
+            _leave(outline, why)
+            return None
+        results = new.run(root, g, wanted, keep_graph)
     finally:
         recording.release()
     hooked = new.hooked
@@ -117,16 +124,15 @@ def try_compiled(outline: int, root: Any, g: Tensor) -> bool:
         _waiting.candidates.remove(candidate)
         _build(candidate, new)
     engine.call_waiting_hooks(hooked)
-    return True
+    return results
 
 
-def _leave(outline: int, why: Exception) -> bool:
+def _leave(outline: int, why: Exception) -> None:
     """Let the plain engine do all passes with this outline for a while."""
     if os.environ.get("RUSHLIGHT_CHECK") == "1" and not isinstance(why, (Ineligible, CaptureError, Refused)):
         raise why
     _route.tell_refused(lambda: f"the backward of a tape {outline & 0xFFFF:x}", why)
     _wait(outline)
-    return False
 
 
 def _wait(outline: int) -> None:
@@ -205,9 +211,9 @@ def _is_new(outline: int, tape: Tape) -> bool:
 
 def _install() -> None:
     """Tell the engine which programs there are."""
-    table: dict[type, dict[int, list]] = {}
+    table: dict[Any, dict[int, list]] = {}
     for program in _state.programs:
-        table.setdefault(program.root, {}).setdefault(program.outline, []).append(program)
+        table.setdefault(program.kind, {}).setdefault(program.outline, []).append(program)
     repeats.serve(table)
 
 
@@ -282,10 +288,11 @@ class _Recorded:
     match: knows a tape like its own. The recorder's arguments are the separate pieces of memory that the tape's arrays
     occupy; begins: which array begins each. picked: which of the arrays that `match` gives begin the graph's inputs.
     fresh: the leaves that get a gradient, in the order of the program's results; written: those that add to theirs.
+    Where gradients are wanted they are the program's results, and no leaf gets one.
     """
 
-    def __init__(self, outline: int, root: Any, tape: Tape):
-        self.outline, self.root, self.tape = outline, type(root), tape
+    def __init__(self, outline: int, kind: Any, tape: Tape):
+        self.outline, self.kind, self.tape = outline, kind, tape
         wholes, self.begins, aliases = _pieces(self.tape.arrays)
         self.kept_bytes = sum(a.nbytes for a in wholes)
         if self.kept_bytes > _LARGEST:
@@ -303,7 +310,7 @@ class _Recorded:
             raise CaptureError(f"the backward reads {source!r}, which the tape did not save")
         return self.begins[source.index]
 
-    def run(self, root: Any, g: Tensor) -> None:
+    def run(self, root: Any, g: Tensor, wanted: list | None, keep_graph: bool) -> list:
         """Do the pass with the plain engine. Afterwards the graph is complete, or `failed` says why it is not."""
         recorder, tape = self.recorder, self.tape
         before = [t._grad for t in tape.leaves]
@@ -313,7 +320,7 @@ class _Recorded:
         try:
             for leaf, _ in hooks:
                 leaf.hooks = None
-            listen(recorder, engine.run, ([(root, g)], False, False), {})
+            results = listen(recorder, engine.run, ([(root, g)], keep_graph, False, wanted, wanted is None), {})
         finally:
             for leaf, known in hooks:
                 leaf.hooks = known
@@ -324,13 +331,14 @@ class _Recorded:
         self.failed = recorder.failed
         if self.failed is None:
             try:
-                self._finish(before)
+                self._finish(before, None if wanted is None else results, keep_graph)
             except Exception as error:
                 raise_if_interrupted(error)
                 self.failed = error
         del self.tape, self.recorder
+        return results
 
-    def _finish(self, before: list) -> None:
+    def _finish(self, before: list, results: list | None, keep_graph: bool) -> None:
         recorder, tape = self.recorder, self.tape
         self.graph = graph = recorder.graph
         if any(node.record.draws for node in graph.nodes if isinstance(node, Call)):
@@ -339,16 +347,19 @@ class _Recorded:
             raise CaptureError("a compiled function's backward exchanges data with other processes")
         self.fresh = [i for i, k in enumerate(tape.grads) if k is None]
         self.written = [i for i, k in enumerate(tape.grads) if k is not None]
-        self.strides = []
-        for i in self.fresh:
-            grad = tape.leaves[i]._grad
+        grads = [tape.leaves[i]._grad for i in self.fresh] if results is None else results
+        self.layouts = []
+        for grad in grads:
             if grad is None:
                 raise CaptureError("a leaf receives no gradient")
             graph.outputs.append((recorder.ref(grad, None), Fresh(len(graph.outputs))))
-            self.strides.append(grad._array.strides)
+            a = grad._array
+            self.layouts.append((a.strides, "C" if a.flags.c_contiguous else "F"))
+        if results is not None:
+            _check_separate([grad._array for grad in results], tape.arrays)
         if any(tape.leaves[i]._grad is not before[i] for i in self.written):
             raise CaptureError("a .grad was replaced during backward")
-        if any(type(node.saved) is not Freed for node in tape.keepers):
+        if not keep_graph and any(type(node.saved) is not Freed for node in tape.keepers):
             raise CaptureError("some nodes of the tape receive no gradient")
         for region in recorder.memory.all():
             if region.source is not None and region.writes:
@@ -370,6 +381,18 @@ class _Recorded:
         used |= {ref.value for ref, _ in graph.outputs} | {t.value for _, t in graph.outputs if isinstance(t, Into)}
         graph.inputs = {v: s for v, s in graph.inputs.items() if v in used}
         self.picked = [self._index(s) for s in graph.inputs.values()]
+
+
+def _check_separate(results: list[np.ndarray], arrays: list[np.ndarray]) -> None:
+    """Refuse results that the caller can tell from a program's, which are dense and share memory with nothing."""
+    extents = sorted(map(_extent, results))
+    if any(a[1] > b[0] for a, b in pairwise(extents)):
+        raise CaptureError("two of the gradients share memory")
+    taken = list(map(_extent, arrays))
+    if any(low < high and a[0] < high and low < a[1] for low, high in extents for a in taken):
+        raise CaptureError("a gradient is in memory that the tape has saved")
+    if not all(a.flags.c_contiguous or a.flags.f_contiguous for a in results):
+        raise CaptureError("a gradient is not dense")
 
 
 def _pieces(arrays: list[np.ndarray]) -> tuple[list[np.ndarray], list[int], list[tuple[int, int]]]:
@@ -415,9 +438,13 @@ class _Program(Entry):
     """Native code for the tapes of one structure."""
 
     def __init__(self, recorded: _Recorded):
-        self.root, self.match = recorded.root, recorded.match
+        self.kind, self.match = recorded.kind, recorded.match
+        self.is_grad, self.keeps = (
+            isinstance(recorded.kind, tuple),
+            isinstance(recorded.kind, tuple) and recorded.kind[-1],
+        )
         self.pick, self.fresh, self.written = several(recorded.picked), recorded.fresh, recorded.written
-        self.strides, self.is_hooked = recorded.strides, bool(recorded.hooked)
+        self.layouts, self.is_hooked = recorded.layouts, bool(recorded.hooked)
         self.added, self.lengths = recorded.added, np.array(recorded.bytes)
         self.outline, self.price = recorded.outline, recorded.price
         # uses until the modules of the loop are looked for: what was saved by then is what making their programs takes
@@ -435,14 +462,14 @@ class _Program(Entry):
     def evicted(self) -> None:
         _install()
 
-    def __call__(self, root: Any, g: Tensor) -> bool:
-        """Do the pass, if the tape is one like that of the recording."""
-        found = self.match(root, g)
+    def __call__(self, root: Any, g: Tensor, wanted: list | None) -> list[Tensor] | None:
+        """Do the pass, and give its results, if the tape is one like that of the recording."""
+        found = self.match(root, g, wanted)
         if found is None:
-            return False
+            return None
         arrays, leaves, nodes = found
         if self.added and self._overlap(arrays):
-            return False
+            return None
         try:
             grads = self.executable.run([*self.pick(arrays)], self.reuse)
         except Exception as why:
@@ -451,23 +478,27 @@ class _Program(Entry):
                 raise  # some of the sums may be there already
             _route.drop(self, f"fails: {why}")
             repeats.wait(self.outline, _NEVER)
-            return False
-        for i, a, strides in zip(self.fresh, grads, self.strides, strict=True):
-            leaves[i]._grad = wrap(a if a.strides == strides else _laid_out(a, strides))
+            return None
+        results = [wrap(_laid_out(a, *layout)) for a, layout in zip(grads, self.layouts, strict=True)]
+        if not self.is_grad:
+            for i, grad in zip(self.fresh, results, strict=True):
+                leaves[i]._grad = grad
+            results = []
         for i in self.written:
             s = leaves[i]._grad._storage
             if s is not None:
                 s.wrote("backward()")
-        freed = Freed(user_line(2))
-        for node in nodes:
-            node.saved, node.storage = freed, None
+        if not self.keeps:
+            freed = Freed(user_line(2))
+            for node in nodes:
+                node.saved, node.storage = freed, None
         self.used = _state.clock()
         self.uses += 1
         if not self.uses % self.due:  # more than once: another model may have the same tape
             look_for_modules()
         if self.is_hooked:
             engine.call_waiting_hooks(leaves)
-        return True
+        return results
 
     def _overlap(self, arrays: tuple) -> bool:
         """Whether a gradient that is written overlaps other memory."""
@@ -477,10 +508,12 @@ class _Program(Entry):
         return int(meet.sum()) != len(self.added)
 
 
-def _laid_out(a: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:
-    """A copy with the strides of a leaf that is Fortran-contiguous, or else C-contiguous."""
-    order = "F" if strides and strides[0] == a.itemsize and a.ndim > 1 else "C"
-    return np.array(a, order=order)
+def _laid_out(a: np.ndarray, strides: tuple[int, ...], order: str) -> np.ndarray:
+    """`a` with these strides, those of an array contiguous in C's or Fortran's order but for dimensions of one element."""
+    if a.strides == strides:
+        return a
+    copy = np.array(a, order=order)  # type: ignore[call-overload]
+    return copy if copy.strides == strides else np.ndarray(a.shape, a.dtype, copy.reshape(-1, order=order), 0, strides)  # type: ignore
 
 
 __all__ = ["forget", "try_compiled"]

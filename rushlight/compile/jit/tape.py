@@ -10,6 +10,7 @@ A tape is `Ineligible` where its backward is more than arithmetic: hooks, user-d
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,9 @@ from ...core.tensor.storage import moves
 from ...core.tensor.tensor import Tensor
 from ..capture.joint import CompiledFunctionBackward
 
-Match = Callable[[Any, Any], tuple[tuple, tuple, tuple] | None]
+Match = Callable[[Any, Any, Any], tuple[tuple, tuple, tuple] | None]
 
+_by_seq = attrgetter("seq")
 _SIMPLE = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), np.generic)
 _BY_IDENTITY = (dtype, np.dtype, layout, memory_format, type)
 
@@ -39,13 +41,17 @@ class Ineligible(Exception):
 class Tape:
     """The tape that hangs on `root`, whose gradient is `g`.
 
+    wanted: the leaves whose gradients are what the pass gives; None where all leaves accumulate. Nodes that lead to none of
+    them do not run, and only how they hang together is compared.
     arrays: all that its backward reads, in the order in which `match` gives them: first that of `g`.
-    leaves: the tensors that accumulate. grads: for each leaf the index of its `.grad` among the arrays, or None.
+    leaves: the tensors that accumulate or are wanted. grads: for each leaf the index of its `.grad` among the arrays, or None.
     keepers: the nodes whose saved values a backward frees. size: how many nodes there are, with those that compiled
     functions have for several.
     """
 
-    def __init__(self, root: Any, g: Tensor):
+    def __init__(self, root: Any, g: Tensor, wanted: list | None = None):
+        self._wanted = None if wanted is None else _all_leaves(wanted)
+        self._needed = None if wanted is None else _leading(root, wanted)
         self.arrays: list[np.ndarray] = []
         self.leaves: list[Tensor] = []
         self.grads: list[int | None] = []
@@ -68,6 +74,10 @@ class Tape:
         self._array("g._array", g._array)
         while self._waiting:
             self._node(self._waiting.pop())
+        if wanted is not None:
+            names = [f"w{i}" for i in range(len(wanted))]
+            self._lines.append(f"({_listed(names)}) = wanted")
+            self._require(*(f"{n} is {self._known[leaf]}" for n, leaf in zip(names, wanted, strict=True)))
         self.size = len(self._known) - len(self.leaves) + self.operators // 2  # two calls each, as a rule
 
     @property
@@ -78,7 +88,7 @@ class Tape:
         return hash((*map(str, self._lines), *constants, *arrays))
 
     def matcher(self, aliases: list[tuple[int, int]]) -> Match:
-        """`match(root, g)`: (arrays, leaves, nodes to free) of a tape like this one, None for any other and a stale one.
+        """`match(root, g, wanted)`: (arrays, leaves, nodes to free) of a tape like this one, None for any other and a stale one.
 
         aliases: pairs of arrays, the first of which is in the memory of the second; they have to do so again.
         """
@@ -100,7 +110,7 @@ class Tape:
         lines = [self._array_test(line, first) if isinstance(line, int) else line for line in self._lines]
         text = "".join(f"        {line}\n" for line in lines)
         text += f"        return {', '.join(f'({_listed(names)})' for names in results)}\n"
-        text = f"def match(n0, g):\n    try:\n{text}    except (AttributeError, TypeError, ValueError):\n        return None\n"
+        text = f"def match(n0, g, wanted):\n    try:\n{text}    except (AttributeError, TypeError, ValueError):\n        return None\n"
         scope = self._scope
         exec(compile(text, "<rushlight tape>", "exec"), scope)
         return scope.pop("match")
@@ -145,6 +155,11 @@ class Tape:
 
     def _node(self, node: Any) -> None:
         name, cls = self._known[node], type(node)
+        if self._needed is not None and node not in self._needed:
+            self._require(f"type({name}) is {self._constant(cls)}")
+            if cls is not Leaf:
+                self._edges(name, node.edges)
+            return
         target, inner = node, name
         tests = [
             f"type({name}) is {self._constant(cls)}",
@@ -182,9 +197,10 @@ class Tape:
         for i, e in enumerate(edges):
             known = self._known.get(e)
             if known is None and e is not None:
-                known = self._known[e] = f"l{len(self.leaves)}" if type(e) is Leaf else f"n{len(self._known)}"
+                takes = type(e) is Leaf and (self._wanted is None or e in self._wanted)
+                known = self._known[e] = f"l{len(self.leaves)}" if takes else f"n{len(self._known)}"
                 names.append(known)
-                if type(e) is Leaf:
+                if takes:
                     self.leaves.append(self._tensor_of(e))
                 else:
                     self._waiting.append(e)
@@ -202,12 +218,19 @@ class Tape:
         t = leaf.ref()
         if t is None or t._edge is not leaf or not may_wait(leaf.hooks):
             raise Ineligible("a leaf that was freed or has a hook")
+        if self._wanted is not None and leaf.hooks is not None:
+            raise Ineligible("a leaf with a hook")
         flags = t._array.flags
         if not t._array.size or not (flags.c_contiguous or flags.f_contiguous):
             raise Ineligible("a leaf that is empty or not contiguous")
         return t
 
     def _leaf(self, i: str, t: Tensor) -> None:
+        if self._wanted is not None:
+            self._lines.append(f"t{i} = l{i}.ref()")
+            self._require(f"type(l{i}) is Leaf", f"l{i}.hooks is None", f"t{i}._edge is l{i}")
+            self.grads.append(None)
+            return
         old, leaf, grad = t._grad, f"l{i}", f"g{i}"
         self._lines.append(f"t{i} = {leaf}.ref()")
         hooks = f"{leaf}.hooks is None" if t._edge.hooks is None else f"may_wait({leaf}.hooks)"  # type: ignore
@@ -294,6 +317,31 @@ class Tape:
         else:
             compared = list(compared) if type(compared) is list else compared
             self._require(f"type({name}) is {self._constant(type(compared))}", f"{name} == {self._constant(compared)}")
+
+
+def _all_leaves(wanted: list) -> set[Leaf]:
+    """What is wanted, where all of it are leaves, each once."""
+    leaves = set(wanted)
+    if len(leaves) != len(wanted) or any(type(e) is not Leaf for e in wanted):
+        raise Ineligible("a gradient is wanted of what is no leaf, or twice")
+    return leaves
+
+
+def _leading(root: Any, wanted: list) -> set[Any]:
+    """The nodes below `root` that lead to a leaf that is wanted."""
+    order, seen = [root], {root}
+    for node in order:
+        new = [e for e in node.edges if e is not None and type(e) is not Leaf and e not in seen]
+        seen.update(new)
+        order += dict.fromkeys(new)
+    found: set[Any] = set(wanted)
+    order.sort(key=_by_seq, reverse=True)  # a node's inputs are older, a result's node is found later
+    for node in reversed(order):
+        if any(e in found for e in node.edges):
+            found.add(node)
+    if missing := [leaf for leaf in wanted if not any(leaf in node.edges for node in order)]:
+        raise Ineligible(f"{len(missing)} of the leaves whose gradients are wanted are not reached")
+    return found
 
 
 def _unless(*conditions: str) -> str:

@@ -102,9 +102,14 @@ class Table(Generic[K, T]):
 
 
 class TryCompiled(Protocol):
-    """Does a backward pass by a program, or records it to make one. False: nothing was done, the engine has to."""
+    """Does a backward pass by a program, or records it to make one. None: nothing was done, the engine has to.
 
-    def __call__(self, outline: int, root: Node, g: Tensor, /) -> bool: ...
+    wanted: edges whose gradients are the results (`autograd.grad`); None: all leaves accumulate, and there are none.
+    """
+
+    def __call__(
+        self, outline: int, root: Node, g: Tensor, wanted: list | None, keep_graph: bool, /
+    ) -> list[Tensor] | None: ...
 
 
 class MakeConvolution(Protocol):

@@ -114,10 +114,16 @@ def _(g, input_shape, dim, keepdim):
 
 
 def sum_gradient(g, shape, dim, keepdim):
-    """The gradient of a sum: repeated without a copy, as torch has it; by `spread` for recorders and batches."""
-    if thread.state.level <= 1 and isinstance(g._array, (np.ndarray, Buffer)):
+    """The gradient of a sum: repeated without a copy, as torch has it; for recorders by views, for batches by `spread`."""
+    state = thread.state
+    if state.level <= 1 and isinstance(g._array, (np.ndarray, Buffer)):
         return _spread_view(g, shape, dim, keepdim)
-    return spread(g, shape, dim, keepdim)
+    if state.listener is None or type(g._array) is not np.ndarray:
+        return spread(g, shape, dim, keepdim)
+    if dim is not None and not keepdim and g._array.ndim != len(shape):
+        for d in sorted(axis_tuple(dim, len(shape))):
+            g = g.unsqueeze(d)
+    return g.expand(shape)
 
 
 def keep_dims(t, dim, ndim):
