@@ -57,8 +57,9 @@ def run(
     create_graph: bool,
     wanted: list[Any] | None = None,
     accumulate: bool = True,
+    by_program: bool = True,
 ) -> list[Tensor | None]:
-    """Send the gradients of `roots` (edge, gradient) through the graph.
+    """Send the gradients of `roots` (edge, gradient) through the graph; `by_program` where there is one for it.
 
     wanted: edges whose gradients are returned (`autograd.grad`); None accumulates into every leaf. With `wanted` and
     accumulate=True only the wanted leaves accumulate (`backward(inputs=...)`).
@@ -66,7 +67,7 @@ def run(
     state = thread.state
     profiled = profiled_pass.value
     plain = len(roots) == 1 and not create_graph and state.level <= 1 and not mode.on and profiled is None
-    plain = plain and (not keep_graph if wanted is None else not accumulate)
+    plain = plain and by_program and (not keep_graph if wanted is None else not accumulate)
     if plain:
         root, g = roots[0]
         kind = repeats.kind(root, wanted, keep_graph)

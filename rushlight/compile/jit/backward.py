@@ -317,7 +317,10 @@ class _Recorded:
         unshared = [old for old in before if old is not None and old._storage is None]
         self.hooked = [t for t in tape.leaves if t._edge.hooks is not None]  # type: ignore[union-attr]
         hooks = [(t._edge, t._edge.hooks) for t in self.hooked]  # type: ignore[union-attr]
+        given: list = []  # what the caller gets: a recorded pass may lay out its sums otherwise
         try:
+            if wanted is not None:
+                given = engine.run([(root, g)], True, False, wanted, False, by_program=False)
             for leaf, _ in hooks:
                 leaf.hooks = None
             results = listen(recorder, engine.run, ([(root, g)], keep_graph, False, wanted, wanted is None), {})
@@ -331,14 +334,14 @@ class _Recorded:
         self.failed = recorder.failed
         if self.failed is None:
             try:
-                self._finish(before, None if wanted is None else results, keep_graph)
+                self._finish(before, None if wanted is None else list(zip(results, given, strict=True)), keep_graph)
             except Exception as error:
                 raise_if_interrupted(error)
                 self.failed = error
         del self.tape, self.recorder
-        return results
+        return given
 
-    def _finish(self, before: list, results: list | None, keep_graph: bool) -> None:
+    def _finish(self, before: list, results: list[tuple] | None, keep_graph: bool) -> None:
         recorder, tape = self.recorder, self.tape
         self.graph = graph = recorder.graph
         if any(node.record.draws for node in graph.nodes if isinstance(node, Call)):
@@ -347,16 +350,20 @@ class _Recorded:
             raise CaptureError("a compiled function's backward exchanges data with other processes")
         self.fresh = [i for i, k in enumerate(tape.grads) if k is None]
         self.written = [i for i, k in enumerate(tape.grads) if k is not None]
-        grads = [tape.leaves[i]._grad for i in self.fresh] if results is None else results
+        self.reached = tape.reached
+        if results is None:
+            grads = [(tape.leaves[i]._grad,) * 2 for i in self.fresh]
+        else:
+            grads = [pair for pair, reached in zip(results, tape.reached, strict=True) if reached]
         self.layouts = []
-        for grad in grads:
+        for grad, given in grads:
             if grad is None:
                 raise CaptureError("a leaf receives no gradient")
             graph.outputs.append((recorder.ref(grad, None), Fresh(len(graph.outputs))))
-            a = grad._array
+            a = given._array
             self.layouts.append((a.strides, "C" if a.flags.c_contiguous else "F"))
         if results is not None:
-            _check_separate([grad._array for grad in results], tape.arrays)
+            _check_separate([given._array for _, given in grads], tape.arrays)
         if any(tape.leaves[i]._grad is not before[i] for i in self.written):
             raise CaptureError("a .grad was replaced during backward")
         if not keep_graph and any(type(node.saved) is not Freed for node in tape.keepers):
@@ -444,6 +451,7 @@ class _Program(Entry):
             isinstance(recorded.kind, tuple) and recorded.kind[-1],
         )
         self.pick, self.fresh, self.written = several(recorded.picked), recorded.fresh, recorded.written
+        self.reached = recorded.reached
         self.layouts, self.is_hooked = recorded.layouts, bool(recorded.hooked)
         self.added, self.lengths = recorded.added, np.array(recorded.bytes)
         self.outline, self.price = recorded.outline, recorded.price
@@ -462,7 +470,7 @@ class _Program(Entry):
     def evicted(self) -> None:
         _install()
 
-    def __call__(self, root: Any, g: Tensor, wanted: list | None) -> list[Tensor] | None:
+    def __call__(self, root: Any, g: Tensor, wanted: list | None) -> list | None:
         """Do the pass, and give its results, if the tape is one like that of the recording."""
         found = self.match(root, g, wanted)
         if found is None:
@@ -484,6 +492,9 @@ class _Program(Entry):
             for i, grad in zip(self.fresh, results, strict=True):
                 leaves[i]._grad = grad
             results = []
+        elif not all(self.reached):
+            given = iter(results)
+            results = [next(given) if reached else None for reached in self.reached]
         for i in self.written:
             s = leaves[i]._grad._storage
             if s is not None:

@@ -57,6 +57,7 @@ class Tape:
         self.grads: list[int | None] = []
         self.operators = 0  # that compiled functions' backwards call
         self.keepers: list[Any] = []
+        self.reached: list[bool] = []  # whether a path leads to each leaf that is wanted
         self._scope: dict[str, Any] = {
             "Leaf": Leaf,
             "ndarray": np.ndarray,
@@ -77,7 +78,10 @@ class Tape:
         if wanted is not None:
             names = [f"w{i}" for i in range(len(wanted))]
             self._lines.append(f"({_listed(names)}) = wanted")
-            self._require(*(f"{n} is {self._known[leaf]}" for n, leaf in zip(names, wanted, strict=True)))
+            self.reached = [leaf in self._known for leaf in wanted]
+            ends = _listed([name for node, name in self._known.items() if type(node) is Leaf])
+            for n, leaf in zip(names, wanted, strict=True):
+                self._require(f"{n} is {self._known[leaf]}" if leaf in self._known else f"{n} not in ({ends})")
         self.size = len(self._known) - len(self.leaves) + self.operators // 2  # two calls each, as a rule
 
     @property
@@ -339,8 +343,8 @@ def _leading(root: Any, wanted: list) -> set[Any]:
     for node in reversed(order):
         if any(e in found for e in node.edges):
             found.add(node)
-    if missing := [leaf for leaf in wanted if not any(leaf in node.edges for node in order)]:
-        raise Ineligible(f"{len(missing)} of the leaves whose gradients are wanted are not reached")
+    if root not in found:
+        raise Ineligible("none of the leaves whose gradients are wanted are reached")
     return found
 
 
