@@ -111,6 +111,7 @@ ERRORS = [
     (lambda t: t.gather(0, torch.tensor([[[5]]])), RuntimeError, "index 5 is out of bounds for dimension 0 with size 2"),
     (lambda t: t.index_select(1, torch.tensor([3])), IndexError, "out of range"),
     (lambda t: t.take(torch.tensor([24])), IndexError, "out of range"),
+    (lambda t: torch.tensor(1.0)[torch.tensor([0, 1])], IndexError, "too many indices for tensor of dimension 0"),
     (lambda t: torch.tensor(1.0)[0], IndexError, "0-dim|too many indices"),
 ]  # fmt: skip
 

@@ -316,6 +316,8 @@ def _in_order_of(out: np.ndarray, input: np.ndarray, *indices: np.ndarray | None
 
 def _index_error(input: np.ndarray, indices: tuple) -> Exception:
     arrays = [(d, i) for d, i in enumerate(indices) if isinstance(i, np.ndarray)]
+    if len(indices) > input.ndim:
+        return IndexError(f"too many indices for tensor of dimension {input.ndim}")
     for d, i in arrays:
         n = input.shape[d]
         if i.dtype.kind == "b":
