@@ -54,7 +54,7 @@ class _Repeats(threading.local):
 
     @staticmethod
     def kind(root: Any, wanted: list | None, keep_graph: bool) -> Any:
-        """What programs are told apart by before their tapes are looked at.
+        """By what programs are chosen before their tapes are compared.
 
         The class of the root, where all leaves accumulate; with how many gradients are wanted, and whether the graph is
         kept, in a pass of `autograd.grad`.

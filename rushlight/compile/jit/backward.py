@@ -317,7 +317,7 @@ class _Recorded:
         unshared = [old for old in before if old is not None and old._storage is None]
         self.hooked = [t for t in tape.leaves if t._edge.hooks is not None]  # type: ignore[union-attr]
         hooks = [(t._edge, t._edge.hooks) for t in self.hooked]  # type: ignore[union-attr]
-        given: list = []  # what the caller gets: a recorded pass may lay out its sums otherwise
+        given: list = []  # what the caller gets: the strides of a recorded pass's sums may differ
         try:
             if wanted is not None:
                 given = engine.run([(root, g)], True, False, wanted, False, by_program=False)
