@@ -66,14 +66,13 @@ def run(
     """
     state = thread.state
     profiled = profiled_pass.value
-    plain = len(roots) == 1 and not create_graph and state.level <= 1 and not mode.on and profiled is None
-    plain = plain and by_program and (not keep_graph if wanted is None else not accumulate)
+    plain = by_program and not create_graph and state.level <= 1 and not mode.on and profiled is None
+    plain = plain and (len(roots) == 1 and not keep_graph if wanted is None else bool(roots) and not accumulate)
     if plain:
-        root, g = roots[0]
-        kind = repeats.kind(root, wanted, keep_graph)
+        kind = repeats.kind(roots, wanted, keep_graph)
         programs = repeats.programs.get(kind, ())
         for program in programs:
-            results = program(root, g, wanted)
+            results = program(roots, wanted)
             if results is not None:
                 if program is not programs[0]:
                     repeats.try_first(kind, program)
@@ -121,7 +120,7 @@ class Pass:
     def run(self, roots: list[tuple[Any, Tensor]]) -> list[Tensor | None]:
         self.order = order = self._order([edge for edge, _ in roots])
         if self.repeats:
-            results = repeats.results(order, self.uses, *roots[0], self.wanted, self.keep_graph)
+            results = repeats.results(order, self.uses, roots, self.wanted, self.keep_graph)
             if results is not None:
                 return results
         for edge, g in roots:

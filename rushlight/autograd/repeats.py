@@ -42,7 +42,7 @@ _TRIED = 2  # programs of a root's class: to know that a tape is none of a longe
 class _Repeats(threading.local):
     """A thread's. waiting: occurrences that are left.
 
-    programs, by_outline: `program(root, g, wanted)` may do the whole pass, and then gives its results.
+    programs, by_outline: `program(roots, wanted)` may do the whole pass, and then gives its results.
     """
 
     def __init__(self):
@@ -53,13 +53,14 @@ class _Repeats(threading.local):
         self.since: dict[int, int] = {}  # outline that has not been looked at -> the pass in which it came first
 
     @staticmethod
-    def kind(root: Any, wanted: list | None, keep_graph: bool) -> Any:
+    def kind(roots: list[tuple[Any, Tensor]], wanted: list | None, keep_graph: bool) -> Any:
         """By what programs are chosen before their tapes are compared.
 
-        The class of the root, where all leaves accumulate; with how many gradients are wanted, and whether the graph is
-        kept, in a pass of `autograd.grad`.
+        The class of the root, where all leaves accumulate; in a pass of `autograd.grad` with the number of roots, how many
+        gradients are wanted, and whether the graph is kept.
         """
-        return type(root) if wanted is None else (type(root), len(wanted), keep_graph)
+        first = type(roots[0][0])
+        return first if wanted is None else (first, len(roots), len(wanted), keep_graph)
 
     def serve(self, programs: dict[Any, dict[int, list]]) -> None:
         """Try these programs, by the kind of pass and the outline, in this thread's passes."""
@@ -93,18 +94,17 @@ class _Repeats(threading.local):
         self,
         order: list[Node],
         leaves: Collection[Leaf],
-        root: Any,
-        g: Tensor,
-        wanted: list | None = None,
-        keep_graph: bool = False,
+        roots: list[tuple[Any, Tensor]],
+        wanted: list | None,
+        keep_graph: bool,
     ) -> list | None:
         """Count a tape; what the pass gives if a program, or what makes one, has done it. None: nothing was done."""
         if len(order) < _SHORT and all(_elements(node.shape) < _LARGE for node in order) or len(order) > _LONGEST:
             return None
-        kind = self.kind(root, wanted, keep_graph)
+        kind = self.kind(roots, wanted, keep_graph)
         outline = hash((kind, tuple(map(type, order)), tuple(map(_shape_of, order))))
         for program in self.by_outline.get(outline, ()):
-            results = program(root, g, wanted)
+            results = program(roots, wanted)
             if results is not None:
                 return results
         self.passes += 1
@@ -121,7 +121,7 @@ class _Repeats(threading.local):
             self.waiting[outline] = left
             return None
         compiled = try_compiled.value
-        return None if compiled is None else compiled(outline, root, g, wanted, keep_graph)
+        return None if compiled is None else compiled(outline, roots, wanted, keep_graph)
 
     def _patience(self, outline: int, order: list[Node], leaves: Collection[Leaf]) -> int:
         """How many more occurrences an outline that has come often enough for others needs: looked at once."""

@@ -33,8 +33,8 @@ class Passes:
         self.done = 0
         call = repeated._Program.__call__
 
-        def counted(program, root, g, wanted):
-            results = call(program, root, g, wanted)
+        def counted(program, roots, wanted):
+            results = call(program, roots, wanted)
             self.done += results is not None
             return results
 
@@ -720,6 +720,30 @@ def test_other_leaves_wanted_in_turn(passes, monkeypatch):
     plainly(monkeypatch)
     wanted.calls = 0
     assert_same(trace, differentiated(18, wanted=wanted))
+
+
+def test_gradients_of_nothing():
+    w = torch.randn(4, requires_grad=True)
+    for _ in range(STEPS):
+        assert torch.autograd.grad([], w, allow_unused=True) == (None,)
+        assert torch.autograd.grad(w, w, torch.ones(4))[0].tolist() == [1, 1, 1, 1]
+
+
+def test_products_with_a_hessian(passes, monkeypatch):
+    def products():
+        torch.manual_seed(0)
+        w, v = torch.randn(4, 4, requires_grad=True), torch.randn(4, requires_grad=True)
+        for i in range(STEPS):
+            grads = torch.autograd.grad((w @ v).sin().pow(2).sum() * (i + 1), (w, v), create_graph=True)
+            for _ in range(2):
+                u = [torch.ones(4, 4) * (i + 1), torch.ones(4)]
+                yield from torch.autograd.grad(grads, (w, v), u, retain_graph=True)
+
+    mine = list(products())
+    assert passes.done == 2 * STEPS - 4
+    plainly(monkeypatch)
+    for a, b in zip(mine, products(), strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_gradients_that_are_memory_of_another_are_left_to_the_engine(passes):

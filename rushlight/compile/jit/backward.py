@@ -83,7 +83,7 @@ _waiting = _Waiting()
 
 
 def try_compiled(
-    outline: int, root: Any, g: Tensor, wanted: list | None = None, keep_graph: bool = False
+    outline: int, roots: list[tuple[Any, Tensor]], wanted: list | None, keep_graph: bool
 ) -> list[Tensor] | None:
     """Do the pass, recording it, and give its results. None: nothing was done, it is the plain engine's."""
     if not available():
@@ -100,19 +100,17 @@ def try_compiled(
         return None
     try:
         try:
-            candidate = next(
-                (c for c in _waiting.candidates if c.outline == outline and c.match(root, g, wanted)), None
-            )
-            tape = Tape(root, g, wanted)
+            candidate = next((c for c in _waiting.candidates if c.outline == outline and c.match(roots, wanted)), None)
+            tape = Tape(roots, wanted)
             if candidate is None and _is_new(outline, tape):
                 return None
-            new = _Recorded(outline, repeats.kind(root, wanted, keep_graph), tape)
+            new = _Recorded(outline, repeats.kind(roots, wanted, keep_graph), tape)
             del tape
         except Exception as why:  # nothing was done yet
             raise_if_interrupted(why)
             _leave(outline, why)
             return None
-        results = new.run(root, g, wanted, keep_graph)
+        results = new.run(roots, wanted, keep_graph)
     finally:
         recording.release()
     hooked = new.hooked
@@ -310,7 +308,7 @@ class _Recorded:
             raise CaptureError(f"the backward reads {source!r}, which the tape did not save")
         return self.begins[source.index]
 
-    def run(self, root: Any, g: Tensor, wanted: list | None, keep_graph: bool) -> list:
+    def run(self, roots: list[tuple[Any, Tensor]], wanted: list | None, keep_graph: bool) -> list:
         """Do the pass with the plain engine. Afterwards the graph is complete, or `failed` says why it is not."""
         recorder, tape = self.recorder, self.tape
         before = [t._grad for t in tape.leaves]
@@ -320,10 +318,10 @@ class _Recorded:
         given: list = []  # what the caller gets: the strides of a recorded pass's sums may differ
         try:
             if wanted is not None:
-                given = engine.run([(root, g)], True, False, wanted, False, by_program=False)
+                given = engine.run(roots, True, False, wanted, False, by_program=False)
             for leaf, _ in hooks:
                 leaf.hooks = None
-            results = listen(recorder, engine.run, ([(root, g)], keep_graph, False, wanted, wanted is None), {})
+            results = listen(recorder, engine.run, (roots, keep_graph, False, wanted, wanted is None), {})
         finally:
             for leaf, known in hooks:
                 leaf.hooks = known
@@ -470,9 +468,9 @@ class _Program(Entry):
     def evicted(self) -> None:
         _install()
 
-    def __call__(self, root: Any, g: Tensor, wanted: list | None) -> list | None:
+    def __call__(self, roots: list[tuple[Any, Tensor]], wanted: list | None) -> list | None:
         """Do the pass, and give its results, if the tape is one like that of the recording."""
-        found = self.match(root, g, wanted)
+        found = self.match(roots, wanted)
         if found is None:
             return None
         arrays, leaves, nodes = found

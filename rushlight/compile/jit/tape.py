@@ -27,7 +27,7 @@ from ...core.tensor.storage import moves
 from ...core.tensor.tensor import Tensor
 from ..capture.joint import CompiledFunctionBackward
 
-Match = Callable[[Any, Any, Any], tuple[tuple, tuple, tuple] | None]
+Match = Callable[[Any, Any], tuple[tuple, tuple, tuple] | None]
 
 _by_seq = attrgetter("seq")
 _SIMPLE = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), np.generic)
@@ -39,19 +39,19 @@ class Ineligible(Exception):
 
 
 class Tape:
-    """The tape that hangs on `root`, whose gradient is `g`.
+    """The tape that hangs on `roots`: edges with their gradients.
 
     wanted: the leaves whose gradients are what the pass gives; None where all leaves accumulate. Nodes that lead to none of
     them do not run, and only how they hang together is compared.
-    arrays: all that its backward reads, in the order in which `match` gives them: first that of `g`.
+    arrays: all that its backward reads, in the order in which `match` gives them: first those of the roots' gradients.
     leaves: the tensors that accumulate or are wanted. grads: for each leaf the index of its `.grad` among the arrays, or None.
     keepers: the nodes whose saved values a backward frees. size: how many nodes there are, with those that compiled
     functions have for several.
     """
 
-    def __init__(self, root: Any, g: Tensor, wanted: list | None = None):
+    def __init__(self, roots: list[tuple[Any, Tensor]], wanted: list | None):
         self._wanted = None if wanted is None else _all_leaves(wanted)
-        self._needed = None if wanted is None else _leading(root, wanted)
+        self._needed = None if wanted is None else _leading(roots, wanted)
         self.arrays: list[np.ndarray] = []
         self.leaves: list[Tensor] = []
         self.grads: list[int | None] = []
@@ -69,10 +69,14 @@ class Tape:
         self._names: dict[int, str] = {}
         self._kept: list[str] = []
         self._lines: list[str | int] = []  # an int represents the test of that array
-        self._known: dict[Any, str] = {root: "n0"}  # nodes and leaves
-        self._waiting: list[Any] = [root]
+        self._known: dict[Any, str] = {root: f"n{i}" for i, (root, _) in enumerate(roots)}  # nodes and leaves
+        if len(self._known) < len(roots) or any(type(root) is Leaf for root in self._known):
+            raise Ineligible("a root that is a leaf, or is there twice")
+        self._waiting: list[Any] = list(self._known)
         self._require(f"fpmath() == {fpmath()}")
-        self._array("g._array", g._array)
+        self._lines.append(f"({_listed([f'(n{i}, h{i})' for i in range(len(roots))])}) = roots")
+        for i, (_, g) in enumerate(roots):
+            self._array(f"h{i}._array", g._array)
         while self._waiting:
             self._node(self._waiting.pop())
         if wanted is not None:
@@ -92,7 +96,7 @@ class Tape:
         return hash((*map(str, self._lines), *constants, *arrays))
 
     def matcher(self, aliases: list[tuple[int, int]]) -> Match:
-        """`match(root, g, wanted)`: (arrays, leaves, nodes to free) of a tape like this one, None for any other and a stale one.
+        """`match(roots, wanted)`: (arrays, leaves, nodes to free) of a tape like this one, None for any other and a stale one.
 
         aliases: pairs of arrays, the first of which is in the memory of the second; they have to do so again.
         """
@@ -114,7 +118,7 @@ class Tape:
         lines = [self._array_test(line, first) if isinstance(line, int) else line for line in self._lines]
         text = "".join(f"        {line}\n" for line in lines)
         text += f"        return {', '.join(f'({_listed(names)})' for names in results)}\n"
-        text = f"def match(n0, g, wanted):\n    try:\n{text}    except (AttributeError, TypeError, ValueError):\n        return None\n"
+        text = f"def match(roots, wanted):\n    try:\n{text}    except (AttributeError, TypeError, ValueError):\n        return None\n"
         scope = self._scope
         exec(compile(text, "<rushlight tape>", "exec"), scope)
         return scope.pop("match")
@@ -331,9 +335,10 @@ def _all_leaves(wanted: list) -> set[Leaf]:
     return leaves
 
 
-def _leading(root: Any, wanted: list) -> set[Any]:
-    """The nodes below `root` that lead to a leaf that is wanted."""
-    order, seen = [root], {root}
+def _leading(roots: list[tuple[Any, Tensor]], wanted: list) -> set[Any]:
+    """The nodes below the roots that lead to a leaf that is wanted."""
+    order = [root for root, _ in roots]
+    seen = set(order)
     for node in order:
         new = [e for e in node.edges if e is not None and type(e) is not Leaf and e not in seen]
         seen.update(new)
@@ -343,7 +348,7 @@ def _leading(root: Any, wanted: list) -> set[Any]:
     for node in reversed(order):
         if any(e in found for e in node.edges):
             found.add(node)
-    if root not in found:
+    if not any(root in found for root, _ in roots):
         raise Ineligible("none of the leaves whose gradients are wanted are reached")
     return found
 

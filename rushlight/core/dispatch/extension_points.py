@@ -104,11 +104,11 @@ class Table(Generic[K, T]):
 class TryCompiled(Protocol):
     """Does a backward pass by a program, or records it to make one. None: nothing was done, the engine has to.
 
-    wanted: edges whose gradients are the results (`autograd.grad`); None: all leaves accumulate, and there are none.
+    roots: edges with their gradients. wanted: edges whose gradients are the results (`autograd.grad`); None: all leaves accumulate, and there are none.
     """
 
     def __call__(
-        self, outline: int, root: Node, g: Tensor, wanted: list | None, keep_graph: bool, /
+        self, outline: int, roots: list[tuple[Any, Tensor]], wanted: list | None, keep_graph: bool, /
     ) -> list[Tensor] | None: ...
 
 
