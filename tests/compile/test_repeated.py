@@ -722,6 +722,15 @@ def test_other_leaves_wanted_in_turn(passes, monkeypatch):
     assert_same(trace, differentiated(18, wanted=wanted))
 
 
+def test_another_leaf_that_becomes_the_one_that_is_wanted(passes):
+    w, v = torch.randn(4, requires_grad=True), torch.randn(4, requires_grad=True)
+    for i in range(STEPS):
+        a, b = (w, v) if i < STEPS - 1 else (w, w)
+        (g,) = torch.autograd.grad((a.sin() * b.cos()).exp().sum(), w)
+    expected = (w.sin() * w.cos()).exp() * (w.cos() ** 2 - w.sin() ** 2)
+    assert passes.done and torch.allclose(g, expected)
+
+
 def test_gradients_of_nothing():
     w = torch.randn(4, requires_grad=True)
     for _ in range(STEPS):

@@ -315,6 +315,7 @@ class _Recorded:
         unshared = [old for old in before if old is not None and old._storage is None]
         self.hooked = [t for t in tape.leaves if t._edge.hooks is not None]  # type: ignore[union-attr]
         hooks = [(t._edge, t._edge.hooks) for t in self.hooked]  # type: ignore[union-attr]
+        self.accumulates, self.keeps = wanted is None, keep_graph
         given: list = []  # what the caller gets: the strides of a recorded pass's sums may differ
         try:
             if wanted is not None:
@@ -332,14 +333,14 @@ class _Recorded:
         self.failed = recorder.failed
         if self.failed is None:
             try:
-                self._finish(before, None if wanted is None else list(zip(results, given, strict=True)), keep_graph)
+                self._finish(before, None if wanted is None else list(zip(results, given, strict=True)))
             except Exception as error:
                 raise_if_interrupted(error)
                 self.failed = error
         del self.tape, self.recorder
         return given
 
-    def _finish(self, before: list, results: list[tuple] | None, keep_graph: bool) -> None:
+    def _finish(self, before: list, results: list[tuple] | None) -> None:
         recorder, tape = self.recorder, self.tape
         self.graph = graph = recorder.graph
         if any(node.record.draws for node in graph.nodes if isinstance(node, Call)):
@@ -364,7 +365,7 @@ class _Recorded:
             _check_separate([given._array for _, given in grads], tape.arrays)
         if any(tape.leaves[i]._grad is not before[i] for i in self.written):
             raise CaptureError("a .grad was replaced during backward")
-        if not keep_graph and any(type(node.saved) is not Freed for node in tape.keepers):
+        if not self.keeps and any(type(node.saved) is not Freed for node in tape.keepers):
             raise CaptureError("some nodes of the tape receive no gradient")
         for region in recorder.memory.all():
             if region.source is not None and region.writes:
@@ -444,10 +445,7 @@ class _Program(Entry):
 
     def __init__(self, recorded: _Recorded):
         self.kind, self.match = recorded.kind, recorded.match
-        self.is_grad, self.keeps = (
-            isinstance(recorded.kind, tuple),
-            isinstance(recorded.kind, tuple) and recorded.kind[-1],
-        )
+        self.accumulates, self.keeps = recorded.accumulates, recorded.keeps
         self.pick, self.fresh, self.written = several(recorded.picked), recorded.fresh, recorded.written
         self.reached = recorded.reached
         self.layouts, self.is_hooked = recorded.layouts, bool(recorded.hooked)
@@ -486,7 +484,7 @@ class _Program(Entry):
             repeats.wait(self.outline, _NEVER)
             return None
         results = [wrap(_laid_out(a, *layout)) for a, layout in zip(grads, self.layouts, strict=True)]
-        if not self.is_grad:
+        if self.accumulates:
             for i, grad in zip(self.fresh, results, strict=True):
                 leaves[i]._grad = grad
             results = []

@@ -165,7 +165,9 @@ class Tape:
         name, cls = self._known[node], type(node)
         if self._needed is not None and node not in self._needed:
             self._require(f"type({name}) is {self._constant(cls)}")
-            if cls is not Leaf:
+            if cls is Leaf:
+                self._require(f"{name} not in wanted")
+            else:
                 self._edges(name, node.edges)
             return
         target, inner = node, name
