@@ -70,7 +70,7 @@ def run(
     plain = plain and (len(roots) == 1 and not keep_graph if wanted is None else bool(roots) and not accumulate)
     if plain:
         kind = repeats.kind(roots, wanted, keep_graph)
-        programs = repeats.programs.get(kind, ())
+        programs = repeats.programs.get(kind, [])
         for program in programs:
             results = program(roots, wanted)
             if results is not None:
