@@ -109,7 +109,7 @@ class SharedSums:
     def _sum_by_code(
         self, call: Call, step: Callable[..., int], pieces: list[np.ndarray], factor: float, label: int
     ) -> None:
-        """Lay each piece out before the one ahead of it is added."""
+        """Write each piece for the others before the one ahead of it is added."""
         first, nothing = self._done, pieces[0][:0]
         self._done += len(pieces)
         for number, (added, laid) in enumerate(pairwise([nothing, *pieces, nothing]), first):
