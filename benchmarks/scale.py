@@ -10,6 +10,7 @@ the model's numbers again and writes them into scale_numbers.json. Hosts are net
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import subprocess
@@ -138,7 +139,7 @@ def _fit(pythons: dict[str, str], ranks: int, rounds: int) -> None:
         numbers["measured"][str(count)] = found
     with Hosts(1, _FIT_MBIT) as hosts:
         numbers["hooks"] = json.loads(hosts.run(sys.executable, _LINK_WORKER, "costs"))
-    numbers["mbit"], numbers["machine"] = _FIT_MBIT, _machine()
+    numbers |= {"mbit": _FIT_MBIT, "machine": _machine(), "date": datetime.date.today().isoformat()}
     scale_model.NUMBERS.write_text(json.dumps(numbers, indent=1) + "\n")
     _model(pythons, ranks, rounds)
 

@@ -14,7 +14,7 @@ from time import perf_counter, sleep
 
 import numpy as np
 
-SIZES = (4 << 10, 64 << 10, 512 << 10, 2 << 20)
+SIZES = (64, 4 << 10, 64 << 10, 512 << 10, 2 << 20)
 TIMES = 3
 PORT = 29512
 

@@ -95,7 +95,7 @@ def fit_table(numbers: dict[str, Any]) -> list[str]:
                     a, b = ALGORITHMS[name](int(n), m)
                     cell += f" ({(a * alpha + b * beta) / seconds - 1:+.0%})"
                 cells.append(cell)
-            lines.append(f"| {name} | {m >> 10} KiB | " + " | ".join(cells) + " |")
+            lines.append(f"| {name} | {_size(m)} | " + " | ".join(cells) + " |")
     return lines
 
 
@@ -165,13 +165,17 @@ def step_table(numbers: dict[str, Any], network: str) -> list[str]:
     return lines
 
 
+def _size(bytes_: int) -> str:
+    return f"{bytes_ >> 10} KiB" if bytes_ >> 10 else f"{bytes_} B"
+
+
 def _short(value: float) -> str:
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
 def tables(numbers: dict[str, Any]) -> str:
     """The tables of docs/scale.md."""
-    parts = [f"Measured on: {numbers['machine']}.", "", *fit_table(numbers)]
+    parts = [f"Measured on {numbers['date']}: {numbers['machine']}.", "", *fit_table(numbers)]
     for network, about in numbers["networks"].items():
         head = f"**{network}**: {about['parameters']:,} parameters, {about['step_s'] * 1e3:.3g} ms alone. Milliseconds a step:"
         parts += ["", head, "", *step_table(numbers, network)]

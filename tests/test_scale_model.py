@@ -40,6 +40,12 @@ def test_a_fit_of_exact_times():
     assert math.isclose(alpha, 5e-5, rel_tol=1e-2) and math.isclose(beta, 2e-8, rel_tol=1e-2)
 
 
+def test_the_shortest_message_takes_longer_to_begin_than_to_send():
+    """Else the recorded times say nothing of alpha, which is what is left of the others' bandwidth."""
+    alpha, beta = model.fit(model.load()["measured"])
+    assert alpha > min(SIZES) * beta
+
+
 def test_steps():
     numbers = model.load()
     for network, about in numbers["networks"].items():

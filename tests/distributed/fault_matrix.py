@@ -5,6 +5,7 @@ within 15 s; no process and no shared memory stays. With `--max-restarts` the jo
 and its losses have the bits of those of a job without a fault.
 
     python tests/distributed/fault_matrix.py [--faults kill,stop] [--moments init,bucket] [--starts torchrun] [--transports MPI]
+        [--ranks 2]
 """
 
 from __future__ import annotations
@@ -230,8 +231,8 @@ def main(options: argparse.Namespace) -> int:
     faulty = 0
     for fault, moment, start, transport in cases(options):
         if start == "restarts" and transport not in expected:
-            expected[transport] = unbroken(transport)
-        wrong, times = run(fault, moment, start, transport, expected.get(transport))
+            expected[transport] = unbroken(transport, options.ranks)
+        wrong, times = run(fault, moment, start, transport, expected.get(transport), options.ranks)
         faulty += bool(wrong)
         print(f"{start:9} {transport:4} {fault:10} {moment:11} {'WRONG' if wrong else 'holds'}  {times}", flush=True)
         for text in wrong:
@@ -244,4 +245,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, values in (("faults", FAULTS), ("moments", MOMENTS), ("starts", STARTS), ("transports", TRANSPORTS)):
         parser.add_argument(f"--{name}", default=",".join(values))
+    parser.add_argument("--ranks", type=int, default=RANKS, help="processes of a job")
     sys.exit(bool(main(parser.parse_args())))

@@ -59,6 +59,7 @@ class SharedSums:
         ]
         self._steps: dict[tuple[np.dtype, bool], Callable[..., int] | None] = {}
         self._bases = np.array([address(np.frombuffer(m, np.uint8)) for m in maps], np.int64)
+        self._at = address(self._bases)
 
     @classmethod
     def make(cls, wire: Wire, call: Call, is_local: bool) -> SharedSums | None:
@@ -75,18 +76,24 @@ class SharedSums:
                 os.close(descriptor)
         return cls(wire, maps) if votes.all() else None
 
-    def sum(self, call: Call, array: np.ndarray, factor: Any) -> None:
+    def sum(self, call: Call, array: np.ndarray, factor: float) -> None:
         """The sum over the processes of their arrays times their factors, in the array's memory, which is contiguous.
 
         Raises DistBackendError where another process has died, makes another call, or does not come in time.
         """
+        label = zlib.crc32(call.note, zlib.crc32(call.key))
+        step = self._step(array.dtype, factor != 1)
+        if step is not None and array.nbytes <= _CHUNK_BYTES:
+            self._done += 1
+            self._run_step(call, step, array, array, self._done - 1, self._done - 1, label, factor)
+            return
         flat = array.reshape(-1)
         size = _CHUNK_BYTES // flat.itemsize
-        label = zlib.crc32(call.note, zlib.crc32(call.key))
         pieces = [flat[i : i + size] for i in range(0, flat.size, size)]
-        if (step := self._step(flat.dtype, factor != 1)) is not None:
+        if step is not None:
             self._sum_by_code(call, step, pieces, factor, label)
             return
+        factor = flat.dtype.type(factor)
         self._lay_out(pieces[0], factor, label)
         for before, piece in pairwise(pieces):
             self._lay_out(piece, factor, label)
@@ -100,19 +107,29 @@ class SharedSums:
         return self._steps[kind]
 
     def _sum_by_code(
-        self, call: Call, step: Callable[..., int], pieces: list[np.ndarray], factor: Any, label: int
+        self, call: Call, step: Callable[..., int], pieces: list[np.ndarray], factor: float, label: int
     ) -> None:
-        first, bases, nothing = self._done, address(self._bases), pieces[0][:0]
+        """Write each piece for the others before the one ahead of it is added."""
+        first, nothing = self._done, pieces[0][:0]
         self._done += len(pieces)
-        # a piece is laid out before the one ahead of it is added; a single one is all that there is to do
-        is_ahead = len(pieces) > 1
-        laid, added = ([*pieces, nothing], [nothing, *pieces]) if is_ahead else (pieces, pieces)
-        for number, (ours, all_) in enumerate(zip(laid, added, strict=True), first):
-            awaited = number - is_ahead
-            of_all = address(all_), all_.size, awaited, label, factor
-            if step(bases, address(ours), ours.size, number, *of_all) != ADDED:
-                self._await_all(call, awaited, label)
-                step(bases, address(nothing), 0, number, *of_all)
+        for number, (added, laid) in enumerate(pairwise([nothing, *pieces, nothing]), first):
+            self._run_step(call, step, laid, added, number, number - 1, label, factor)
+
+    def _run_step(
+        self,
+        call: Call,
+        step: Callable[..., int],
+        laid: np.ndarray,
+        added: np.ndarray,
+        number: int,
+        awaited: int,
+        label: int,
+        factor: float,
+    ) -> None:
+        place, of_all = address(laid), (address(added), added.size, awaited, label, factor)
+        if step(self._at, place, laid.size, number, *of_all) != ADDED:
+            self._await_all(call, awaited, label)
+            step(self._at, place, 0, number, *of_all)
 
     def _lay_out(self, piece: np.ndarray, factor: Any, label: int) -> None:
         slot, words = self._done % _SLOTS, self._words[self._wire.rank]

@@ -281,7 +281,7 @@ class Wire:
         if self._sums is None:
             return False
         try:
-            self._sums.sum(call, array, array.dtype.type(factor))
+            self._sums.sum(call, array, factor)
         except BaseException as error:
             self._give_up(call, error)
             raise
