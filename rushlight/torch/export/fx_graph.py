@@ -280,7 +280,8 @@ class _Translator:
             self.sizes.update(step.outputs)
             self._set(step, self._value(step.inputs[0]), read(self.examples[step.inputs[0]]))
         elif step.schema is None or step.blocks:
-            raise NotImplementedError(f"{step.place}: {step.kind} has no form in the graph of an ExportedProgram")
+            place = step.program_place or step.place
+            raise NotImplementedError(f"{place}: {step.kind} has no form in the graph of an ExportedProgram")
         else:
             self._operator(step)
 
