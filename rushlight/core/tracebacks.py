@@ -1,7 +1,8 @@
 """Tracebacks of errors that a program causes: its own frames, and one line for those inside Rushlight.
 
 `rushlight run`, pytest and notebooks shorten the errors that they show; the frames are only left out of what is printed
-when nothing can catch the error any more. RUSHLIGHT_TRACEBACK=full shows all.
+when nothing can catch the error any more, and of the text that a process sends of its own error. RUSHLIGHT_TRACEBACK=full
+shows all.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from .failed_call import failed_call
 from .interrupts import innermost
 from .own_code import FILES, NUMPY
 
-__all__ = ["shorten", "was_raised_inside"]
+__all__ = ["shorten", "shortened_text", "was_raised_inside"]
 
 _NUMPY = (*NUMPY, "<__array_function__")
 
@@ -24,7 +25,7 @@ def shorten(error: BaseException) -> None:
 
     Nothing happens where the program has no frame, or under RUSHLIGHT_TRACEBACK=full.
     """
-    if os.environ.get("RUSHLIGHT_TRACEBACK", "") == "full":
+    if _shows_all():
         return
     seen: set[int] = set()
     pending: list[BaseException | None] = [error]
@@ -36,9 +37,41 @@ def shorten(error: BaseException) -> None:
         call = _call_of(one) if one is error else ""
         hidden = _shorten_one(one)
         if hidden and one is error:
-            frames = "1 frame" if hidden == 1 else f"{hidden} frames"
-            one.add_note(f"({call}{frames} inside Rushlight left out: RUSHLIGHT_TRACEBACK=full shows all)")
+            one.add_note(_note(hidden, call))
         pending += [one.__cause__, None if one.__suppress_context__ else one.__context__]
+
+
+def shortened_text(error: BaseException) -> str:
+    """An error's traceback as text, without Rushlight's frames, also where the program has none; `error` stays as it is."""
+    import traceback
+
+    told = traceback.TracebackException.from_exception(error)
+    if _shows_all():
+        return "".join(told.format())
+    seen: set[int] = set()
+    pending: list[traceback.TracebackException | None] = [told]
+    while pending:
+        one = pending.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        names = [frame.filename for frame in one.stack]
+        kept = [frame for i, frame in enumerate(one.stack) if not _is_hidden(names, i)]
+        hidden = len(names) - len(kept)
+        one.stack[:] = kept
+        if hidden and one is told:
+            one.__notes__ = [*(getattr(error, "__notes__", None) or ()), _note(hidden)]
+        pending += [one.__cause__, one.__context__]
+    return "".join(told.format())
+
+
+def _shows_all() -> bool:
+    return os.environ.get("RUSHLIGHT_TRACEBACK", "") == "full"
+
+
+def _note(hidden: int, call: str = "") -> str:
+    frames = "1 frame" if hidden == 1 else f"{hidden} frames"
+    return f"({call}{frames} inside Rushlight left out: RUSHLIGHT_TRACEBACK=full shows all)"
 
 
 def _call_of(error: BaseException) -> str:
@@ -46,7 +79,8 @@ def _call_of(error: BaseException) -> str:
     if any(note.startswith("in `") for note in getattr(error, "__notes__", ())):
         return ""
     frames = _frames(error.__traceback__)
-    own = [i for i, tb in enumerate(frames) if not _is_hidden(frames, i)]
+    names = list(map(_file, frames))
+    own = [i for i in range(len(frames)) if not _is_hidden(names, i)]
     call = failed_call(frames[own[-1] + 1 :]) if own else ""
     return f"in {call}, " if call else ""
 
@@ -61,7 +95,8 @@ def was_raised_inside(traceback: TracebackType | None) -> bool:
 def _shorten_one(error: BaseException) -> int:
     """How many frames were taken out."""
     frames = _frames(error.__traceback__)
-    kept = [tb for i, tb in enumerate(frames) if not _is_hidden(frames, i)]
+    names = list(map(_file, frames))
+    kept = [tb for i, tb in enumerate(frames) if not _is_hidden(names, i)]
     if not kept or len(kept) == len(frames):
         return 0
     for tb, following in zip(kept, [*kept[1:], None], strict=True):
@@ -78,11 +113,11 @@ def _frames(traceback: TracebackType | None) -> list[TracebackType]:
     return frames
 
 
-def _is_hidden(frames: list[TracebackType], i: int) -> bool:
-    """Rushlight's frames, and NumPy's where Rushlight has called it."""
-    name = _file(frames[i])
+def _is_hidden(names: list[str], i: int) -> bool:
+    """Rushlight's frames, and NumPy's where Rushlight has called it. names: the files of all frames, from the outermost."""
+    name = names[i]
     if name.startswith(_NUMPY):
-        return i > 0 and _is_hidden(frames, i - 1)
+        return i > 0 and _is_hidden(names, i - 1)
     return name.startswith(FILES)
 
 

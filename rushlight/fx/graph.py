@@ -94,6 +94,13 @@ class _Source:
 
     def __init__(self, root: str, generator: CodeGen):
         self.root, self.globals, self.wrapped = root, dict(generator.additional_globals()), []
+        self._names, self._namespace = {}, _Namespace()
+
+    def local(self, node: Node) -> str:
+        """The variable of a node: its name, unless that is a builtin's, as an input's of an exported program may be."""
+        if node not in self._names:
+            self._names[node] = self._namespace.create_name(node.name)
+        return self._names[node]
 
     def name(self, obj: Any) -> str:
         """An expression for a function, class or other object that code can find."""
@@ -139,7 +146,7 @@ class _Source:
     def value(self, a: Argument) -> str:
         """The text of an argument."""
         if isinstance(a, Node):
-            return a.name
+            return self.local(a)
         if type(a) is Size:
             return f"{self.name(Size)}({list(a)!r})"
         if isinstance(a, tuple):
@@ -421,8 +428,8 @@ class Graph:
                 kind = f" : {source.annotation(node.type)}" if node.type is not None else ""
                 kind = (verbose and _shown_type(node)) or kind
                 parameters.append(f"{node.target}{kind}{default}")
-                if node.name != node.target.lstrip("*"):
-                    lines.append(f"{node.name} = {node.target.lstrip('*')}")
+                if (variable := source.local(node)) != node.target.lstrip("*"):
+                    lines.append(f"{variable} = {node.target.lstrip('*')}")
             elif node.op == "output":
                 returned = f" -> {source.annotation(node.type)}" if node.type is not None else ""
                 lines.append(self._codegen.generate_output(source.value(node.args[0])))
@@ -430,7 +437,8 @@ class Graph:
                 if verbose and place != (place := _line_of(node)):
                     lines += ["", f"# {place}"]
                 kind = _shown_type(node) if verbose else ""
-                lines.append(f"{node.name}{kind} = {source.expression(node)}{_forget(last.get(node, []), node)}")
+                done = _forget(list(map(source.local, last.get(node, []))), source.local(node), not node.users)
+                lines.append(f"{source.local(node)}{kind} = {source.expression(node)}{done}")
         body = "".join(f"    {line}\n" if line else "\n" for line in lines or ["pass"]).lstrip("\n")
         wrapped = "".join(f'torch.fx._symbolic_trace.wrap("{name}")\n' for name in dict.fromkeys(source.wrapped))
         if wrapped:
@@ -486,12 +494,10 @@ def _line_of(node: Node) -> str:
     return f"File: {file}:{line} in {function}, code: {code}"
 
 
-def _forget(nodes: list[Node], user: Node) -> str:
-    """`;  x = y = None`: what is used for the last time lets go of its memory."""
-    if not nodes:
-        return ";  " + f"{user.name} = None" if not user.users else ""
-    names = [n.name for n in nodes] + ([user.name] if not user.users else [])
-    return f";  {' = '.join(names)} = None"
+def _forget(last: list[str], own: str, is_unused: bool) -> str:
+    """`;  x = y = None`: what is used for the last time lets go of its memory, as does the line's own value if unused."""
+    names = last + [own] * is_unused
+    return f";  {' = '.join(names)} = None" if names else ""
 
 
 def _name_of(target: Target) -> str:

@@ -274,3 +274,20 @@ def test_a_dimension_shows_its_bounds():
     assert [repr(torch.export.Dim("b")), repr(torch.export.Dim("b", min=1, max=8))] == [
         "Dim('b', min=0)", "Dim('b', min=1, max=8)",
     ]  # fmt: skip
+
+
+class OfBuiltins(torch.nn.Module):
+    def forward(self, input, dict, *, sum):
+        return input * dict + sum
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+def test_inputs_keep_the_names_of_builtins(decomposed):
+    """Their nodes too, of which the graph's print shows the names."""
+    exported = torch.export.export(OfBuiltins(), (torch.ones(2), torch.ones(2)), {"sum": torch.ones(2)})
+    if decomposed:
+        exported = exported.run_decompositions()
+    names = [node.name for node in exported.graph.nodes]
+    assert names[:3] == ["input", "dict", "sum"] and "sum_1" not in names
+    assert "%input : [num_users=1] = placeholder[target=input]" in str(exported.graph)
+    assert exported.module()(torch.ones(2), torch.ones(2), sum=torch.ones(2)).tolist() == [2, 2]

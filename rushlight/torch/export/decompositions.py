@@ -23,6 +23,7 @@ from ...fx.node import map_arg
 from ...nn.modules.module import Module
 from ...ops import empty_strided
 from .._subclasses.fake_tensor import FakeTensorMode
+from .fx_graph import inputs_named
 
 __all__ = ["decomposed"]
 
@@ -243,7 +244,7 @@ def decomposed(graph: Graph) -> GraphModule:
         for node in graph.nodes:
             values[node] = _translate(e, node, values)
     e.graph.eliminate_dead_code()
-    return GraphModule(Module(), e.graph)
+    return inputs_named(GraphModule(Module(), e.graph))
 
 
 def _translate(e: _Emit, node: Node, values: dict[Node, Any]) -> Any:

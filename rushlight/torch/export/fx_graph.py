@@ -46,7 +46,7 @@ from .graph_signature import (
 )
 from .symbols import Symbol, changes, formula, symbols
 
-__all__ = ["as_module", "shown", "size_symbols", "with_state"]
+__all__ = ["as_module", "inputs_named", "shown", "size_symbols", "with_state"]
 
 _PREFIX = "model."
 _READS = {"aten::Int", "aten::Float", "aten::Bool", "aten::ScalarImplicit", "aten::IntImplicit", "aten::FloatImplicit"}
@@ -211,7 +211,7 @@ class _Translator:
         self.graph.output(tuple(outputs))
         of_inputs = [spec for kind in _ORDER for spec in self.specs[kind]]
         of_outputs = [OutputSpec(OutputKind.USER_OUTPUT, _argument(o), None) for o in outputs]
-        return GraphModule(Module(), self.graph), ExportGraphSignature(of_inputs, of_outputs)
+        return inputs_named(GraphModule(Module(), self.graph)), ExportGraphSignature(of_inputs, of_outputs)
 
     def _sizes_of_inputs(self) -> None:
         """A node for each size that may change; torch's numbers go on from those of nodes that its exporter has erased."""
@@ -280,7 +280,8 @@ class _Translator:
             self.sizes.update(step.outputs)
             self._set(step, self._value(step.inputs[0]), read(self.examples[step.inputs[0]]))
         elif step.schema is None or step.blocks:
-            raise NotImplementedError(f"{step.place}: {step.kind} has no form in the graph of an ExportedProgram")
+            place = step.program_place or step.place
+            raise NotImplementedError(f"{place}: {step.kind} has no form in the graph of an ExportedProgram")
         else:
             self._operator(step)
 
@@ -602,6 +603,14 @@ def _holder(module: Module, path: str) -> tuple[Module, str]:
 
 
 # ------------------------------------------------------------------------------------------ lines of the program
+
+
+def inputs_named(module: GraphModule) -> GraphModule:
+    """The module, its inputs' nodes named as the inputs, `input` and `sum` too, which are no variables of its source."""
+    for node in module.graph.nodes:
+        if node.op == "placeholder":
+            node.name = node.target
+    return module
 
 
 def _stack_trace(place: str) -> str:

@@ -67,7 +67,8 @@ class Walker:
                 self._node(node, i)
             except (CannotExport, NotImplementedError) as error:
                 name = node.kind.removeprefix("aten::")
-                raise CannotExport(f"{node.place}: {name}() has no ONNX form here: {error}") from None
+                place = node.program_place or node.place
+                raise CannotExport(f"{place}: {name}() has no ONNX form here: {error}") from None
         self._refresh(self.graph.outputs[0])
         result = self.items[self.graph.outputs[0]]
         return list(result.value) if isinstance(result.value, (tuple, list)) else [result]

@@ -1,5 +1,7 @@
 """A worker's exception on its way to the loader: type, traceback text and the sample that it was about."""
 
+from rushlight.core.tracebacks import shortened_text
+
 
 class KeyErrorMessage(str):
     """A message that KeyError, which shows its argument's repr, prints with its line breaks."""
@@ -11,14 +13,12 @@ class KeyErrorMessage(str):
 
 
 class ExceptionWrapper:
-    """An exception as a picklable record; `reraise()` raises it again, with the original traceback in its message."""
+    """An exception as a picklable record; `reraise()` raises it again, with the program's part of the original traceback in its message."""
 
     def __init__(self, error: BaseException, where: str = "in background", subject: str | None = None) -> None:
-        import traceback
-
         self.exc_type = _picklable_type(type(error))
         self.name = type(error).__name__
-        self.exc_msg = "".join(traceback.format_exception(error))
+        self.exc_msg = shortened_text(error)
         self.where = where
         self.subject = subject
 

@@ -1,6 +1,7 @@
 """Exceptions in workers arrive in the loader's process, with their type, traceback and sample."""
 
 import pickle
+import re
 
 import pytest
 
@@ -252,3 +253,25 @@ def test_stop_iteration_in_worker_init_fn():
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_a_stream_ends_by_stop_iteration(num_workers):
     assert len(list(DataLoader(Stream(), 2, num_workers=num_workers))) == (num_workers or 1) * 3
+
+
+class Ragged(Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return ops.ones(index + 1)
+
+
+def test_the_original_traceback_is_the_programs(monkeypatch):
+    """Rushlight's frames are counted in a line, also where the program has none, unless all are wanted."""
+    monkeypatch.delenv("RUSHLIGHT_TRACEBACK", raising=False)
+    message = raised(DataLoader(Failing(ValueError("bad")), batch_size=2, num_workers=1), ValueError)
+    assert message.count("  File ") == 1 and "in __getitem__\n" in message
+    assert re.search(r"\nValueError: bad\n\(\d frames inside Rushlight left out: ", message)
+    message = raised(DataLoader(Ragged(), batch_size=2, num_workers=1), RuntimeError)
+    assert "  File " not in message and " frames inside Rushlight left out: " in message
+    assert "RuntimeError: stack expects each tensor to be equal size" in message
+    monkeypatch.setenv("RUSHLIGHT_TRACEBACK", "full")
+    message = raised(DataLoader(Ragged(), batch_size=2, num_workers=1), RuntimeError)
+    assert "in collate_tensor_fn\n" in message and "left out" not in message

@@ -68,10 +68,11 @@ class Value:
 class Node:
     """One step. attributes: of a `prim::` node; schema: of an `aten::` one; place: the line of Python, as "file:3".
 
+    program_place: the program's line, where `place` is one of a module of Rushlight's; errors tell it.
     scope: the path of the module that was called, with those of the modules around it.
     """
 
-    __slots__ = ("attributes", "blocks", "inputs", "kind", "outputs", "place", "schema", "scope")
+    __slots__ = ("attributes", "blocks", "inputs", "kind", "outputs", "place", "program_place", "schema", "scope")
 
     def __init__(
         self,
@@ -87,6 +88,7 @@ class Node:
         self.attributes = attributes or {}
         self.blocks: list[Block] = []
         self.schema, self.place, self.scope = schema, place, scope
+        self.program_place = ""
 
     @property
     def is_constant(self) -> bool:

@@ -54,6 +54,7 @@ def _copy_nodes(block: Graph | Block, into: Graph | Block, known: _Known) -> Non
         at |= {v: Value(v.type, v.hint) for v in node.outputs}
         inputs, outputs = [at[v] for v in node.inputs], [at[v] for v in node.outputs]
         copy = Node(node.kind, inputs, outputs, node.attributes, node.schema, node.place, node.scope)
+        copy.program_place = node.program_place
         into.nodes.append(copy)
         copy.blocks = [_copied_block(inner, known) for inner in node.blocks]
 

@@ -39,7 +39,7 @@ from ..ir.packed import class_of_packed
 from ..ir.python_function import PythonFunction
 from ..ir.schemas import element_of, is_list, kind_of, named
 from .data_flow import is_of_data
-from .describe import caller_place, name_in_python, type_of_tensor
+from .describe import caller_place, name_in_python, program_place, type_of_tensor
 
 __all__ = ["Builder", "Frame"]
 
@@ -296,6 +296,7 @@ class Builder:
         node.scope = node.scope or self.scope
         if node.kind not in _WITHOUT_LINE and not (node.is_constant and node.value is None):
             node.place = node.place or caller_place()
+            node.program_place = program_place()
         self.frame.nodes.append(node)
 
     def constant(self, value: Any, type: Type) -> Value:

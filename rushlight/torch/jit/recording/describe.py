@@ -11,7 +11,7 @@ from ....core.tensor.tensor import Tensor
 from ..ir.graph import Type
 from ..ir.literals import NAMES_OF_TYPES
 
-__all__ = ["TensorFacts", "caller", "caller_place", "name_in_python", "type_of_tensor", "warn_user"]
+__all__ = ["TensorFacts", "caller", "caller_place", "name_in_python", "program_place", "type_of_tensor", "warn_user"]
 
 _MACHINERY = (*own_code.in_package("core"), *own_code.in_package("torch/jit"), "<rushlight")
 
@@ -31,6 +31,14 @@ def _is_machinery(file: str) -> bool:
 def caller_place() -> str:
     """Where that is, as `.graph` shows it."""
     frame = caller()
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}:0"
+
+
+def program_place() -> str:
+    """The innermost line that is not Rushlight's own, in the same form."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(own_code.FILES):
+        frame = frame.f_back
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}:0"
 
 
