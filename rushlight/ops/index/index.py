@@ -13,7 +13,8 @@ from ...core.dispatch.mode import emit_event, may_branch_on_data, take_target
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.overlap import check_apart
 from ...core.dispatch.scalars import exact, fits_floats, number_as, type_name
-from ...core.tensor.casting import broadcast_strides, cast_like, ordered_by_strides
+from ...core.tensor.casting import cast_like
+from ...core.tensor.strides import broadcast_strides, ordered_by_strides
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ...core.warn import warn
 from ..creation.from_data import array_from

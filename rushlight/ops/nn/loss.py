@@ -319,7 +319,7 @@ def _bce_logits(input, target, weight=None, pos_weight=None, /, reduction="mean"
     if pos_weight is not None:
         tail = tail * ((pos_weight - kind(1)) * target + kind(1))
     loss = (kind(1) - target) * input + tail
-    return _reduced(loss if weight is None else loss * weight, reduction, target, input)
+    return _reduced(loss if weight is None else loss * weight, reduction, target)  # torch computes in (1 - target)
 
 
 @_bce_logits.vjp("input")
@@ -379,7 +379,7 @@ def _bce_logits_of_two_types(input, target, weight=None, pos_weight=None, /, red
         tail = tail * ((pos_weight - one) * target + one)
     loss = ((one - target) * input).astype(kind)
     loss = (loss - tail).astype(kind)
-    return _reduced(loss if weight is None else (loss * weight).astype(kind), reduction, target, input)
+    return _reduced(loss if weight is None else (loss * weight).astype(kind), reduction, target)
 
 
 for _name, _rule in _bce_logits.record.rules.items():

@@ -15,7 +15,7 @@ from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor
-from .building_blocks import F32, conjugate, for_types, in_order_of, of_arrays, zeros_of
+from .building_blocks import F32, conjugate, dense, for_types, in_order_of, of_arrays, zeros_of
 from .checks import not_implemented, tensors_only
 from .choice import where
 
@@ -243,7 +243,8 @@ def _ldexp_of_integers(input, other, /):
 
 @primitive(name="ldexp", public=False, node="LdexpBackward0", promote="float")
 def _ldexp_of_floats(input, other, /):
-    return in_order_of(input * np.power(input.dtype.type(2), other.astype(input.dtype)), input, other)
+    power = dense(np.power(input.dtype.type(2), other.astype(input.dtype)))  # as `pow` of a number gives it
+    return in_order_of(input * power, input, power)
 
 
 @_ldexp_of_integers.vjp("input")
