@@ -34,7 +34,20 @@ ROWS = [
     (lambda x: 2.0 - x, [((4, 2, 4, 1), (8, 1, 2, 8))], (8, 1, 2, 8)),
     (rl.clone, [((1, 3, 3, 4), (1, 1, 24, 6))], (1, 1, 12, 3)),
     (rl.rand_like, [((3, 1, 4, 3), (1, 12, 3, 12))], (1, 12, 3, 12)),
+    (lambda x: F.batch_norm(x, None, None, training=True), [((2, 4, 2, 1), (8, 1, 4, 4))], (8, 1, 4, 4)),
+    (lambda x: F.max_pool2d(x, 1), [((3, 4, 4, 1), (16, 1, 4, 4))], (16, 1, 4, 4)),
     # operators made of others
+    (lambda x: rl.complex(x, x).angle(), [((3, 2), (1, 3))], (2, 1)),
+    (lambda x: rl.complex(x, x).conj_physical(), [((3, 2, 4), (1, 0, 3))], (1, 3, 6)),
+    (lambda x, y: rl.einsum("bik,bkj->bji", x, y), [((2, 4, 1), (4, 8, 2)), ((2, 1, 1), (0, 1, 1))], (1, 8, 2)),
+    (lambda x: rl.addr(x, rl.ones(3), rl.ones(4)), [((3, 4), (1, 3))], (1, 3)),
+    (lambda x: rl.ones(3, 4)[x], [((2, 3), (1, 2), rl.int64)], (4, 8, 1)),
+    (lambda x: rl.ones(3, 4)[:, x], [((2, 3), (1, 2), rl.int64)], (6, 1, 2)),
+    (
+        lambda x, y: F.soft_margin_loss(x, y, reduction="none"),
+        [((3, 2), (0, 1)), ((3, 2), (1, 6))],
+        (2, 1),
+    ),
     (rl.ldexp, [((4, 4, 1, 1), (4, 1, 4, 4)), ((4, 4, 3, 1), (12, 1, 4, 4))], (12, 3, 1, 1)),
     (
         lambda x, y: F.binary_cross_entropy_with_logits(x, y, reduction="none"),

@@ -146,7 +146,7 @@ _BUFFER_BYTES = 8192
 _BY_ELEMENT = frozenset({
     "add.scaled", "addcdiv", "addcmul", "celu", "clamp", "clamp.tensor", "clamp_max", "clamp_min", "elu", "gelu", "hardshrink",
     "hardsigmoid", "hardswish", "hardtanh", "heaviside", "leaky_relu", "lerp.scalar", "lerp.tensor", "logit", "masked_fill",
-    "mish", "nan_to_num", "polygamma", "pow.scalar", "pow.tensor", "round", "silu", "softplus", "softshrink", "sub.scaled", "threshold",
+    "mish", "nan_to_num", "polygamma", "prelu_kernel", "pow.scalar", "pow.tensor", "round", "silu", "softplus", "softshrink", "sub.scaled", "threshold",
 })  # fmt: skip
 
 

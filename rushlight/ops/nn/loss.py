@@ -388,7 +388,7 @@ for _name, _rule in _bce_logits.record.rules.items():
 
 @primitive(name="soft_margin_loss", public=False, promote="same")
 def _soft_margin_loss(input, target, /, reduction):
-    return _reduced(np.log1p(np.exp(-target * input)), reduction, input, target)
+    return _reduced(np.log1p(np.exp(-target * input)), reduction, input)  # the memory is that of `input`
 
 
 @_soft_margin_loss.vjp("input")
