@@ -190,9 +190,19 @@ gcd = _divisors(
     tensor([6, 7])
     """,
 )
+
+
+def _multiple(x, y):
+    """|x / gcd * y|, as torch has it where the product does not fit the type; narrow ones are computed in 32 bits there."""
+    if max(x.dtype.itemsize, y.dtype.itemsize) < 4:
+        return np.lcm(x, y)
+    g = np.gcd(x, y)
+    return np.abs(x // np.where(g == 0, g.dtype.type(1), g) * y)
+
+
 lcm = _divisors(
     "lcm",
-    np.lcm,
+    _multiple,
     """The least common multiple of each pair of integers.
 
     Raises:
