@@ -491,7 +491,7 @@ def test_an_input_returned_as_it_is_is_a_view_that_may_not_be_written_to():
     y = _Identity.apply(x)
     assert y is not x and y._is_view()
     assert rl.autograd.grad(y.sum(), x)[0].tolist() == [3.0, 3.0]
-    with pytest.raises(RuntimeError, match="Output 0 of _Identity is a view.* inside a custom Function"):
+    with pytest.raises(RuntimeError, match=r"Output 0 of _Identity is a view.* inside a custom Function"):
         _Identity.apply(x).mul_(2)
     assert x.tolist() == [1.0, 1.0]
     assert _Identity.apply(rl.ones(2)).mul_(2).tolist() == [2.0, 2.0]
