@@ -145,9 +145,12 @@ def ordered_as_all(r: np.ndarray, operands: Sequence[np.ndarray], alike: bool = 
     """
     if type(r) is not np.ndarray:
         return ordered_by_strides(r, [broadcast_strides(a, r.shape) for a in operands])
+    shape = r.shape
+    if r.flags.c_contiguous and all(a.flags.c_contiguous and a.shape == shape for a in operands) and 1 not in shape:
+        return r
     if not r.size:
         return r
-    key = (r.shape, alike, *[(a.shape, a.strides, a.itemsize) for a in operands])
+    key = (shape, alike, *[(a.shape, a.strides, a.itemsize) for a in operands])
     strides = _results.get(key)
     if strides is None:
         strides = _keep(key, result_strides(r.shape, [(a.shape, element_strides(a)) for a in operands], alike))
