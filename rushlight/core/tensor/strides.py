@@ -120,7 +120,7 @@ _results: dict[tuple, tuple[int, ...]] = {}  # by all that the strides of a resu
 def ordered(r: np.ndarray, first: np.ndarray, second: Any = None) -> np.ndarray:
     """A fresh result of one or two operands, the second an array or a number, in the memory that torch gives to it."""
     if r.strides == first.strides and 1 not in (shape := r.shape) and shape == first.shape:
-        return r  # the first operand tells all dimensions apart: a fresh result repeats none
+        return r  # the first operand distinguishes all dimensions, and a fresh result repeats none
     if second is None:
         return ordered_as_all(r, [first])
     is_array = isinstance(second, np.ndarray)
