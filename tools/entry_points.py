@@ -26,6 +26,7 @@ OPERATORS = {
     "argmax": "a primitive without gradient",
     "frexp": "several results, with `out=`",
     "linear": "a primitive with an optional array",
+    "addcmul": "a primitive of each element by itself, with an option",
     "transpose": "a view",
     "cat": "a list of arrays, brought to one type",
     "index": "a list of arrays of several types",

@@ -15,7 +15,7 @@ from ..core.dispatch.aten.wrapper import Wrapper
 from ..core.dispatch.extension_points import training_observer
 from ..core.dispatch.op import composite
 from ..core.dispatch.scalars import type_name
-from ..core.tensor.layout import preserve_format, strided
+from ..core.tensor.layout import preserve_format
 from ..core.tensor.tensor import Tensor, constant
 from ..core.warn import warn_once
 from . import engine
@@ -177,7 +177,7 @@ def _present(
     if g is not None and _is_place(t):
         return g
     if g is not None:
-        return g if t.layout is strided else t._as_gradient(g)  # type: ignore[attr-defined]
+        return t._as_gradient(g) if hasattr(t, "_as_gradient") else g  # of sparse and nested tensors
     if not unused_ok:
         raise RuntimeError(
             f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if "

@@ -19,6 +19,7 @@ from .coo import SparseTensor, assemble, convert, rebuild, with_rest
 from .entries import gather, values_of
 from .leaves import Sparse
 from .printing import describe
+from .without_array import rules
 
 __all__ = [
     "Compressed", "CscTensor", "CsrTensor", "assemble_compressed", "check_compressed", "compressed", "rebuild_compressed",
@@ -89,6 +90,9 @@ class Compressed(Sparse):
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
         """The dense matrix. Gradients flow to the stored entries only, or with masked_grad=False to all."""
         return self.to_sparse().to_dense(dtype, masked_grad=masked_grad)
+
+    def __getitem__(self, index: Any) -> Any:
+        return rules().item(self.to_sparse(), index)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return describe(self)

@@ -474,3 +474,24 @@ def test_nodes_can_be_called():
     y = x * rl.tensor([3.0, 4.0])
     assert y.grad_fn(rl.ones(2))[0].tolist() == [3.0, 4.0]
     assert x.exp().grad_fn(rl.ones(2)).tolist() == pytest.approx([2.7182817, 2.7182817])
+
+
+class _Identity(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 3 * g
+
+
+def test_an_input_returned_as_it_is_is_a_view_that_may_not_be_written_to():
+    x = rl.ones(2, requires_grad=True)
+    y = _Identity.apply(x)
+    assert y is not x and y._is_view()
+    assert rl.autograd.grad(y.sum(), x)[0].tolist() == [3.0, 3.0]
+    with pytest.raises(RuntimeError, match=r"Output 0 of _Identity is a view.* inside a custom Function"):
+        _Identity.apply(x).mul_(2)
+    assert x.tolist() == [1.0, 1.0]
+    assert _Identity.apply(rl.ones(2)).mul_(2).tolist() == [2.0, 2.0]

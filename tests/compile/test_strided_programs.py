@@ -9,7 +9,7 @@ from rushlight.compile.lower.eager.strided import divided
 from rushlight.compile.lower.llvm import engine
 from rushlight.core.dispatch.mode import thread
 from rushlight.core.dispatch.op import JIT_CANDIDATES
-from rushlight.core.tensor.casting import ordered
+from rushlight.core.tensor.strides import ordered
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason="needs the compiler")
 

@@ -62,3 +62,11 @@ def test_results_that_do_not_fit_in_place():
         few.addmm_(torch.ones(5, 3), torch.ones(3, 4))
     with pytest.raises(RuntimeError, match="expand"):
         few.bernoulli_(torch.full((5, 4), 0.5))
+
+
+def test_a_least_common_multiple_that_does_not_fit_is_wrapped_before_its_size_is_taken():
+    for kind, expected in ((torch.int16, -2), (torch.int32, 2), (torch.int64, 2)):
+        largest = torch.tensor([torch.iinfo(kind).max], dtype=kind)
+        assert torch.lcm(largest, torch.tensor([-2], dtype=kind)).tolist() == [expected]
+    lowest = torch.tensor([torch.iinfo(torch.int32).min, 0, 12], dtype=torch.int32)
+    assert torch.lcm(lowest, torch.tensor([3, 0, -18], dtype=torch.int32)).tolist() == [-(2**31), 0, 36]

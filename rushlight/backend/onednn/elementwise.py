@@ -6,7 +6,7 @@ contiguous, whose order in memory the result is to keep, and for arrays of few e
 
 import numpy as np
 
-from ...core.tensor.casting import innermost_first
+from ...core.tensor.strides import innermost_first
 from . import calls
 from .calls import FLOAT32, Call
 from .primitives import DIFF_DST, DIFF_SRC, DST, FORWARD_TRAINING, SRC, plain, primitive_desc

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.tensor.casting import broadcast_strides, copy_in_rows, innermost_first
+from ...core.tensor.casting import copy_in_rows
+from ...core.tensor.strides import broadcast_strides, innermost_first
 from ..ir.graph import row_major
 from ..lower.eager.strided import Rows, divided
 

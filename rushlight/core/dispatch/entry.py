@@ -22,11 +22,13 @@ from ..device.buffer import as_array
 from ..locks import making
 from ..tensor.size import missing
 from ..tensor.storage import Storage, storage_of, tick
+from ..tensor.strides import ordered, ordered_among
 from ..tensor.tensor import Tensor
 from . import number_first
 from . import slow_path as slow
 from .autocast import Off
 from .mode import thread
+from .overlap import is_by_element
 from .python_signatures import call_error, refused
 from .signatures import NUMPY_NAMES, WithOut, binary_operator
 from .torch_kernels import SCOPE, condition
@@ -424,7 +426,7 @@ def call({parameters}):
         return slow_call(record, ({tensors}), ({metadata}), None)
     try:
 {take}{type_check}        r = state.run({kernel}, {arrays}{call})
-    except Exception as error:
+{order}    except Exception as error:
         return slow_call(record, ({tensors}), ({metadata}), error)
 {tail}
 """
@@ -472,14 +474,26 @@ def call(input{out}):
     try:
         a = input._array
 {type_check}        r = state.run({kernel}, a)
-        e0 = input._edge
+{order}        e0 = input._edge
     except Exception as error:
         return slow_call(record, (input,), (), error)
 {tail}
 """
-_ORDERED = """\
+_ORDERED_UNARY = """\
         if not a.flags.c_contiguous and r.ndim > 1:
+            r = ordered(r, a)
+"""
+_ORDERED = """\
+        if r.ndim > 1 and (r.size != a.size or not (a.flags.c_contiguous and (b is other or b.flags.c_contiguous))):
             r = ordered(r, a, b)
+"""
+_ORDERED_AS_ALL = """\
+        if not ({contiguous}){size}:
+            r = ordered_among(r, ({arrays},))
+"""
+_ORDERED_REFLECTED = """\
+        if not b.flags.c_contiguous and r.ndim > 1:
+            r = ordered(r, b, a)
 """
 _FLOATS_ONLY = """\
         if a.dtype is not F32 and a.dtype is not F64:
@@ -537,7 +551,7 @@ def call(other, input):
         e0 = None
         e1 = other._edge
         r = state.run({kernel}, a, b)
-    except Exception as error:
+{order}    except Exception as error:
         return slow_operator(record, (input, other), (), error)
 {tail}
 """
@@ -564,7 +578,13 @@ def _pointwise_text(record: Op, form: str) -> tuple[str, Saved]:
         "tail": _tail(record, saved, tensors, edges),
         "type_check": _pointwise_check(record, unary),
         "integers": "" if record.promote == "float" else " and (d is not I64 or kind is float)",
-        "order": "" if record.laid_as else _ORDERED,
+        "order": ""
+        if record.laid_as
+        else _ORDERED_UNARY
+        if unary
+        else _ORDERED_REFLECTED
+        if form == "reflected"
+        else _ORDERED,
         "slow": "slow_operator" if form == "operator" else "slow_call",
         "kernel": _chosen_kernel(record, "b" if form == "reflected" else "a"),
     }
@@ -682,9 +702,25 @@ def _general_text(record: Op) -> tuple[str, Saved]:
         kernel=_chosen_kernel(record, f"a{record.sized_by}"),
         arrays="".join(v[1] + ", " for v in variables.values()),
         call=sig.call(),
+        order=_order_of_all(record, variables),
         tail=_tail(record, saved, list(sig.arrays), edges),
     )
     return text, saved
+
+
+def _order_of_all(record: Op, variables: dict[str, tuple[str, str, str]]) -> str:
+    """The lines that bring the result of an operator of each element to the order in memory that torch gives it."""
+    if record.laid_as or not is_by_element(record):
+        return ""
+    optional, given = record.signature.optional, []
+    for name, (_, array, _) in variables.items():
+        given.append(
+            f"({array} is None or {array}.flags.c_contiguous)" if name in optional else f"{array}.flags.c_contiguous"
+        )
+    size = " or r.size != a0.size" if len(given) > 1 else ""
+    return _ORDERED_AS_ALL.format(
+        contiguous=" and ".join(given), size=size, arrays=", ".join(v[1] for v in variables.values())
+    )
 
 
 def _finish_text(record: Op, saved: Saved) -> str:
@@ -768,7 +804,7 @@ def complete_scope(record: Op) -> dict[str, Any]:
         kernel=record.kernel, thread=thread, new=_new, Tensor=Tensor,
         ndarray=np.ndarray, asarray=np.asarray, generic=np.generic, as_array=as_array, tick=tick, NodeClass=record.node_class, number_class=record.number_class, Storage=Storage,
         array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
-        slow_call=slow.call, slow_operator=slow.operator, older_call=number_first.call, slow_out=slow.into_out, given=given, refused=refused, ordered=slow.ordered, watch_view=slow.watch_view,
+        slow_call=slow.call, slow_operator=slow.operator, older_call=number_first.call, slow_out=slow.into_out, given=given, refused=refused, ordered=ordered, ordered_among=ordered_among, watch_view=slow.watch_view,
         mark_inference=slow.mark_inference, check_inference=slow.check_inference, finish_many=slow.finish_many, relink=slow.relink, as_kept=slow.as_kept, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, keeps_history=slow.keeps_history, unrecorded=slow.unrecorded,
         **(SCOPE if record.lacks or record.of_complex else {}), **({} if record.jit_min_elements is None else {"least": record.jit_min_elements, "large": record.large or record.kernel, "widened": record.widened}),
     )  # fmt: skip

@@ -456,6 +456,13 @@ def _is_part_of_several(view: tuple | None) -> bool:
 
 
 def _check_view(self: Tensor, view: tuple) -> None:
+    if view[3] == 0 and hasattr(self.grad_fn, "forward_cls"):
+        raise RuntimeError(
+            f"Output {getattr(self._edge, 'index', 0)} of {self.grad_fn.name().removesuffix('Backward')} is a view and is being modified inplace. This view "
+            "was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+            "view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+            "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+        )
     if view[3] <= 0:
         raise RuntimeError(
             f"A view was created in {'no_grad' if view[3] == 0 else 'inference'} mode and is being modified inplace with grad mode enabled. Given that this "

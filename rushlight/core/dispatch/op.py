@@ -28,10 +28,9 @@ from numpy.lib import introspect
 
 from ..interrupts import may_register
 from ..locks import making
-from ..tensor.casting import ordered
 from ..tensor.channels_last import follow_channels
 from ..tensor.node import Node, of_number
-from ..tensor.strides import return_columns
+from ..tensor.strides import ordered, return_columns
 from ..tensor.tensor import Tensor
 from . import docs, entry, signatures
 from .autocast import followed

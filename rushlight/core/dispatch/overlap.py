@@ -16,9 +16,10 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..device.buffer import Buffer, as_array, outline_of
 from ..tensor import dtype as dtypes
-from ..tensor.casting import castable, copy_into, innermost_first
+from ..tensor.casting import castable, copy_into
 from ..tensor.placeholder import flags_of, has_places
 from ..tensor.storage import address_of
+from ..tensor.strides import innermost_first
 from ..tensor.tensor import type_word
 
 if TYPE_CHECKING:
@@ -143,9 +144,9 @@ _BUFFER_BYTES = 8192
 
 # operators of single elements that are no rows of the table of unary and binary ones
 _BY_ELEMENT = frozenset({
-    "add.scaled", "addcdiv", "addcmul", "celu", "clamp", "clamp.tensor", "clamp_max", "clamp_min", "elu", "hardshrink",
+    "add.scaled", "addcdiv", "addcmul", "celu", "clamp", "clamp.tensor", "clamp_max", "clamp_min", "elu", "gelu", "hardshrink",
     "hardsigmoid", "hardswish", "hardtanh", "heaviside", "leaky_relu", "lerp.scalar", "lerp.tensor", "logit", "masked_fill",
-    "mish", "nan_to_num", "polygamma", "pow.scalar", "pow.tensor", "round", "silu", "sub.scaled", "threshold",
+    "mish", "nan_to_num", "polygamma", "prelu_kernel", "pow.scalar", "pow.tensor", "round", "silu", "softplus", "softshrink", "sub.scaled", "threshold",
 })  # fmt: skip
 
 

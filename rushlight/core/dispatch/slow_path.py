@@ -19,13 +19,14 @@ from ..device.buffer import as_array, outline_of
 from ..device.conjugated import is_conjugated, view_of
 from ..interrupts import raise_if_interrupted
 from ..tensor import dtype as dtypes
-from ..tensor.casting import cast, copy_in_rows, dense_like, ordered
+from ..tensor.casting import cast, copy_in_rows, dense_like
 from ..tensor.dtype import c_word
 from ..tensor.node import Leaf, Output
 from ..tensor.placeholder import call_without_array
 from ..tensor.resizing import resize
 from ..tensor.size import broadcast_shapes, missing
 from ..tensor.storage import Storage, storage_of, tick
+from ..tensor.strides import ordered_among
 from ..tensor.tensor import Tensor, type_word, wrap
 from ..warn import warn
 from .autocast import Off
@@ -111,8 +112,8 @@ def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -
     try:
         arrays = prepare(record, tensors)
         r = execute(record, arrays, metadata)
-        if record.kind == "binary" and type(r) is np.ndarray and r.ndim > 1 and isinstance(arrays[0], np.ndarray):
-            r = ordered(r, *arrays)
+        if type(r) is np.ndarray and r.ndim > 1 and is_by_element(record) and record.laid_as is None:
+            r = ordered_among(r, arrays)
         if record.unrounded:
             r = _narrowed(r, arrays)
     except Exception as better:

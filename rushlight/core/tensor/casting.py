@@ -10,7 +10,6 @@ elements goes through this file; numbers that are known to fit may be cast by `a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from ..device.buffer import Buffer
 from ..dispatch.extension_points import copy_elements
 from ..dispatch.mode import thread
 from ..warn import warn_once
+from .strides import dense_strides, with_strides
 
 if TYPE_CHECKING:
     from ..types import Array
@@ -82,7 +82,7 @@ def cast(a: np.ndarray, new: np.dtype) -> np.ndarray:
         return a
     if not isinstance(a, np.ndarray):  # what the compiler traces kernels with
         return a.astype(new)
-    return cast_like(a, new) if 0 in a.strides else castable(a, new).astype(new)
+    return cast_like(a, new) if 0 in a.strides or 1 in a.shape else castable(a, new).astype(new)
 
 
 def cast_like(a: np.ndarray, new: np.dtype) -> np.ndarray:
@@ -154,97 +154,14 @@ def dense_like(a: np.ndarray, dtype: Any = None) -> np.ndarray:
     """
     if isinstance(a, Buffer):
         return a.backend.apply(dense_like, (a, dtype), {})
-    if 0 not in a.strides:
-        return keep_strides(np.empty_like(a, dtype=dtype, subok=False), a)
-    order = innermost_first(a.shape, [a.strides])[::-1]
-    out = np.empty([a.shape[dim] for dim in order], a.dtype if dtype is None else dtype)
-    return out.transpose(sorted(range(a.ndim), key=order.__getitem__))
+    return keep_strides(np.empty_like(a, dtype=dtype, subok=False), a)
 
 
 def keep_strides(r: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """`r`, in memory as dense as `a` and in its order, with its strides along dimensions of one element as well.
+    """`r` in the memory of `dense_like(a)`: NumPy takes other strides along dimensions of one element, or repeated ones.
 
-    NumPy takes others there, where they move nothing; torch shows them, and tells memory formats by them.
+    They move nothing in the first case; torch shows them, and tells memory formats by them.
     """
-    if 1 not in a.shape or type(r) is not np.ndarray:
-        return r
-    strides = tuple([s // a.itemsize * r.itemsize for s in a.strides])
-    moved = [s == t for s, t, n in zip(strides, r.strides, a.shape, strict=True) if n != 1]
-    if strides == r.strides or 0 in strides or not all(moved):
-        return r
-    return np.lib.stride_tricks.as_strided(r, strides=strides)
-
-
-def ordered(r: np.ndarray, first: np.ndarray, second: Any) -> np.ndarray:
-    """A result of two operands, of which the second may be a number, in the order in memory that torch gives to it.
-
-    That of the first one's axes where it has the result's shape; NumPy gives rows.
-    """
-    if first.shape == r.shape and 0 not in first.strides:
-        return _laid(r, sorted(range(r.ndim), key=lambda i: -first.strides[i]))
-    is_array = isinstance(second, np.ndarray)
-    if not any(first.strides) and r.flags.c_contiguous and (not is_array or second.flags.c_contiguous):
-        return r  # 0.4 us: the gradients of sums are one number, repeated
-    operands = [first, second] if is_array else [first]
-    return ordered_as_all(r, operands)
-
-
-def ordered_as_all(r: np.ndarray, operands: Sequence[np.ndarray]) -> np.ndarray:
-    """A fresh result of operands that are broadcast, in the order in memory that torch gives to it."""
-    if all(a.flags.c_contiguous or not any(a.strides) for a in operands):  # one number, repeated, has no order
-        return np.ascontiguousarray(r)
-    return ordered_by_strides(r, [broadcast_strides(a, r.shape) for a in operands])
-
-
-def ordered_by_strides(r: np.ndarray, operands: Sequence[list[int]]) -> np.ndarray:
-    """A fresh result of operands that step along its dimensions so far, in the order in memory that torch gives to it."""
-    return _laid(r, innermost_first(r.shape, [*operands])[::-1])
-
-
-def _laid(r: np.ndarray, order: list[int]) -> np.ndarray:
-    """The array itself, or a copy whose dimensions have this order in memory, outermost first."""
-    if r.transpose(order).flags.c_contiguous:
-        return r
-    laid = np.empty([r.shape[i] for i in order], r.dtype, like=r).transpose(
-        np.argsort(order)
-    )  # like: on meta, no memory
-    laid[...] = r
-    return laid
-
-
-def broadcast_strides(a: np.ndarray, shape: tuple[int, ...]) -> list[int]:
-    """The strides of an operand in the shape that it is broadcast to, 0 where it repeats its elements."""
-    first = len(shape) - a.ndim
-    own = [s if n == m else 0 for s, n, m in zip(a.strides, a.shape, shape[first:], strict=True)]
-    return [0] * first + own
-
-
-def innermost_first(shape: tuple[int, ...], operands: list[Any]) -> list[int]:
-    """The dimensions by the operands' strides, as torch sorts them: by insertion, from the last one on.
-
-    The first operand that steps along both of two dimensions decides; a stride of 0 moves nothing.
-    """
-    order = list(range(len(shape)))[::-1]
-    for end in range(1, len(shape)):
-        here = end
-        for before in range(end - 1, -1, -1):
-            x, y = order[before], order[here]
-            longer = _steps_farther(x, y, shape, operands)
-            if longer:
-                order[before], order[here] = y, x
-                here = before
-            elif longer is not None:
-                break
-    return order
-
-
-def _steps_farther(x: int, y: int, shape: tuple[int, ...], operands: list[Any]) -> bool | None:
-    """Whether dimension x has longer steps than y; None where no operand tells."""
-    for strides in operands:
-        if not strides[x] or not strides[y]:
-            continue
-        if strides[x] != strides[y]:
-            return strides[x] > strides[y]
-        if shape[x] > shape[y]:
-            return True
-    return None
+    if (1 in a.shape or 0 in a.strides or not a.size) and type(r) is np.ndarray:
+        return with_strides(r, dense_strides(a))
+    return r

@@ -57,6 +57,14 @@ def in_suggested_format(a: np.ndarray) -> np.ndarray:
     return a if is_channels_last(a) else np.ascontiguousarray(a)
 
 
+def in_format_of(r: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """A result C-contiguous if `a` is, whatever its strides along dimensions of one element, or else channels-last if it is."""
+    if a.flags.c_contiguous or a.ndim not in _BY_RANK:
+        return np.ascontiguousarray(r)
+    is_last = a.transpose(_BY_RANK[a.ndim][0]).flags.c_contiguous or is_channels_last(a)
+    return in_channels_last(r) if is_last else np.ascontiguousarray(r)
+
+
 def follow_channels(kernel: Callable, positions: tuple[int, ...], most: int = 5) -> Callable:
     """`kernel`, whose results are channels-last if one of the arrays at these positions is; most: its dimensions."""
 

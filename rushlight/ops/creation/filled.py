@@ -237,7 +237,7 @@ def _dense_like(make: Any) -> Any:
     """NumPy's *_like in the order of `dense_like`, as torch's preserve_format."""
 
     def like(a, kind):
-        return keep_strides(make(a if 0 not in a.strides else dense_like(a), dtype=kind, subok=False), a)
+        return keep_strides(make(a, dtype=kind, subok=False), a)
 
     return like
 

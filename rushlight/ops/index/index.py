@@ -13,7 +13,8 @@ from ...core.dispatch.mode import emit_event, may_branch_on_data, take_target
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.overlap import check_apart
 from ...core.dispatch.scalars import exact, fits_floats, number_as, type_name
-from ...core.tensor.casting import broadcast_strides, cast_like, ordered_by_strides
+from ...core.tensor.casting import cast_like
+from ...core.tensor.strides import broadcast_strides, ordered_by_strides
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ...core.warn import warn
 from ..creation.from_data import array_from
@@ -302,7 +303,8 @@ def _index(*tensors):
 
 def _in_order_of(out: np.ndarray, input: np.ndarray, *indices: np.ndarray | None) -> np.ndarray:
     """What was indexed, in the order in memory that torch gives it: the indexed dimensions step nowhere in the input."""
-    if out.ndim < 2 or input.ndim < 2 or input.flags.c_contiguous or not out.size:
+    is_plain = input.flags.c_contiguous and all(i is None or i.flags.c_contiguous for i in indices)
+    if out.ndim < 2 or is_plain or not out.size:
         return out if out.flags.c_contiguous else np.ascontiguousarray(out, like=out)
     arrays = [i if i.dtype.kind == "i" else i.nonzero()[0] for i in indices if i is not None]
     places = [d for d, i in enumerate(indices) if i is not None]

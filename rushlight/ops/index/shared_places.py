@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...core.dispatch.scalars import exact
-from ...core.tensor.casting import innermost_first
 from ...core.tensor.size import wrap_dim
+from ...core.tensor.strides import innermost_first
 from ..shape import diagonal
 from . import index, index_slices, mask, scatter, scatter_reduce, take
 from .duplicate_index import UFUNCS

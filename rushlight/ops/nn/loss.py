@@ -319,7 +319,7 @@ def _bce_logits(input, target, weight=None, pos_weight=None, /, reduction="mean"
     if pos_weight is not None:
         tail = tail * ((pos_weight - kind(1)) * target + kind(1))
     loss = (kind(1) - target) * input + tail
-    return _reduced(loss if weight is None else loss * weight, reduction, target, input)
+    return _reduced(loss if weight is None else loss * weight, reduction, target)  # torch computes in (1 - target)
 
 
 @_bce_logits.vjp("input")
@@ -379,7 +379,7 @@ def _bce_logits_of_two_types(input, target, weight=None, pos_weight=None, /, red
         tail = tail * ((pos_weight - one) * target + one)
     loss = ((one - target) * input).astype(kind)
     loss = (loss - tail).astype(kind)
-    return _reduced(loss if weight is None else (loss * weight).astype(kind), reduction, target, input)
+    return _reduced(loss if weight is None else (loss * weight).astype(kind), reduction, target)
 
 
 for _name, _rule in _bce_logits.record.rules.items():
@@ -388,7 +388,7 @@ for _name, _rule in _bce_logits.record.rules.items():
 
 @primitive(name="soft_margin_loss", public=False, promote="same")
 def _soft_margin_loss(input, target, /, reduction):
-    return _reduced(np.log1p(np.exp(-target * input)), reduction, input, target)
+    return _reduced(np.log1p(np.exp(-target * input)), reduction, input)  # the memory is that of `input`
 
 
 @_soft_margin_loss.vjp("input")

@@ -15,7 +15,7 @@ from ...core.dispatch.errors import type_error
 from ...core.dispatch.inplace import uncounted_writes
 from ...core.dispatch.mode import NothingLeftToSave, no_grad, thread
 from ...core.dispatch.op import OPS, composite, primitive
-from ...core.tensor.channels_last import in_suggested_format, is_channels_last
+from ...core.tensor.channels_last import in_format_of, in_suggested_format, is_channels_last
 from ...core.tensor.dtype import bfloat16, float16
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.storage import storage_of
@@ -298,7 +298,7 @@ def _batch_norm(
     out = np.multiply(d, scale, out=d if d.dtype == scale.dtype else None)
     if bias is not None:
         out = np.add(out, _per_channel(bias, x.ndim), out=out)
-    return in_suggested_format(out.astype(input.dtype, copy=False)), mean, rstd, var
+    return in_format_of(out.astype(input.dtype, copy=False), input), mean, rstd, var
 
 
 @_batch_norm.vjp

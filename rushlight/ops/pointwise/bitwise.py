@@ -15,7 +15,7 @@ from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor
-from .building_blocks import F32, conjugate, for_types, in_order_of, of_arrays, zeros_of
+from .building_blocks import F32, conjugate, dense, for_types, in_order_of, of_arrays, zeros_of
 from .checks import not_implemented, tensors_only
 from .choice import where
 
@@ -190,9 +190,19 @@ gcd = _divisors(
     tensor([6, 7])
     """,
 )
+
+
+def _multiple(x, y):
+    """|x / gcd * y|, as torch has it where the product does not fit the type; narrow ones are computed in 32 bits there."""
+    if max(x.dtype.itemsize, y.dtype.itemsize) < 4:
+        return np.lcm(x, y)
+    g = np.gcd(x, y)
+    return np.abs(x // np.where(g == 0, g.dtype.type(1), g) * y)
+
+
 lcm = _divisors(
     "lcm",
-    np.lcm,
+    _multiple,
     """The least common multiple of each pair of integers.
 
     Raises:
@@ -243,7 +253,8 @@ def _ldexp_of_integers(input, other, /):
 
 @primitive(name="ldexp", public=False, node="LdexpBackward0", promote="float")
 def _ldexp_of_floats(input, other, /):
-    return in_order_of(input * np.power(input.dtype.type(2), other.astype(input.dtype)), input, other)
+    power = dense(np.power(input.dtype.type(2), other.astype(input.dtype)))  # as `pow` of a number gives it
+    return in_order_of(input * power, input, power)
 
 
 @_ldexp_of_integers.vjp("input")

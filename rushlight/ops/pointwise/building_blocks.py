@@ -9,8 +9,9 @@ import numpy as np
 from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import take_target
 from ...core.dispatch.op import primitive
-from ...core.tensor.casting import cast, cast_like, ordered_as_all
+from ...core.tensor.casting import cast, cast_like
 from ...core.tensor.channels_last import dense_rows
+from ...core.tensor.strides import ordered_among
 from ...core.tensor.tensor import Tensor
 from .checks import not_implemented
 
@@ -43,9 +44,7 @@ def dense(r):
 
 def in_order_of(r, *arrays):
     """A fresh result of the operands `arrays` in the order of its axes that torch gives it; None among them is left out."""
-    if not isinstance(r, np.ndarray) or r.ndim < 2:
-        return r
-    return ordered_as_all(r, [a for a in arrays if isinstance(a, np.ndarray)])
+    return ordered_among(r, arrays)
 
 
 def shared_order(x, y, kind):

@@ -17,7 +17,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.storage import storage_of, user_line
 from ...core.tensor.strides import new_strides
 from ...core.tensor.tensor import Tensor, type_word
-from .building_blocks import dense, shared_order, zeros_of
+from .building_blocks import dense, in_order_of, shared_order, zeros_of
 from .choice import where
 
 
@@ -147,7 +147,7 @@ def view_as_complex(input):
 
 @primitive(public=False, name="conj", node="ConjBackward0")
 def _conj(input, /):
-    return np.conjugate(input) if input.dtype.kind == "c" else input.copy()
+    return in_order_of(np.conjugate(input), input) if input.dtype.kind == "c" else input.copy()
 
 
 @_conj.vjp
@@ -260,7 +260,7 @@ def _angle(x):
     if x.dtype.kind == "c":
         return dense(np.angle(x))
     r = np.where(x < 0, x.dtype.type(math.pi) if x.dtype.kind != "V" else math.pi, 0).astype(x.dtype)
-    return np.where(np.isnan(x), x, r)
+    return in_order_of(np.where(np.isnan(x), x, r), x)
 
 
 def _angle_rule(g, x):
@@ -285,6 +285,7 @@ angle = unary(
     >>> angle(tensor([1.0j, 1.0 + 1.0j]))
     tensor([1.5708, 0.7854])
     """,
+    laid_as=lambda _: (0,),
     inplace=False,
 )
 

@@ -15,6 +15,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word
 from .building_blocks import F32, F64, conjugate, dense, in_order_of, widened
 from .checks import c_word_of, guard, not_implemented
+from .choice import where
 from .fused_loops import LARGE, FusedLoop
 from .multiply_add import multiply_add
 
@@ -117,7 +118,7 @@ def _(g, input, exponent):
 
 
 def _base_rule(g, x, y):
-    return (g * conjugate(y * _pow_tensor(x, y - 1))).masked_fill(y == 0, 0)
+    return where(y == 0, 0, g * conjugate(y * _pow_tensor(x, y - 1)))
 
 
 def _exponent_rule(g, x, y, out):
@@ -125,7 +126,7 @@ def _exponent_rule(g, x, y, out):
     if not may_branch_on_data(zero) or zero._array.any():
         zero = zero if x.is_complex() else zero & ((y.real if y.is_complex() else y) >= 0)
     base = x.to(out.dtype) if out.is_complex() else x  # a negative base has a complex logarithm
-    return g * conjugate(out * base.log()).masked_fill(zero, 0)
+    return g * where(zero, 0, conjugate(out * base.log()))
 
 
 _pow_tensor = binary(

@@ -12,7 +12,7 @@ from ...core.dispatch.slow_path import by_others
 from ...core.tensor.dtype import from_numpy, promote_types
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor
-from ..pointwise.building_blocks import F32, conjugate
+from ..pointwise.building_blocks import F32, conjugate, in_order_of
 from ..pointwise.checks import c_word_of
 from ..pointwise.multiply_add import multiply_add
 from .matmul import (
@@ -276,13 +276,15 @@ def addr(input, vec1, vec2, /, *, beta=1, alpha=1):
     if d.kind in "iu":
         _check_factors(beta, alpha)
     if d.kind not in "fV":
-        return _blend(input, np.multiply.outer(vec1, vec2), beta, alpha)
+        r = _blend(input, np.multiply.outer(vec1, vec2), beta, alpha)
+        return in_order_of(r, input, vec1[:, None], vec2)
     column = (vec1 if alpha == 1 else vec1 * d.type(alpha))[:, None]
     if beta == 0:
-        return column * vec2
-    input = input if beta == 1 else input * d.type(beta)
+        return in_order_of(column * vec2, input, vec1[:, None], vec2)
+    order, input = input, input if beta == 1 else input * d.type(beta)
     refuse_expansion((len(vec1), len(vec2)), input)
-    return multiply_add(column, vec2, input) if d.itemsize > 2 else column * vec2 + input
+    r = multiply_add(column, vec2, input) if d.itemsize > 2 else column * vec2 + input
+    return in_order_of(r, order, column, vec2)
 
 
 @addr.vjp("input")

@@ -407,8 +407,8 @@ def _multiply(a, left, b, right, keep, rank):
     sums = sorted(
         [x for x in left if x in right and x not in keep and x not in ones_a and x not in ones_b], key=rank.get
     )
-    a, left = _reduce(a, left, [*keep, *sums])  # a label of size 1 on one side is summed on the other alone
-    b, right = _reduce(b, right, [*keep, *sums])
+    a, left = _summed(a, left, [*keep, *sums])  # a label of size 1 on one side is summed on the other alone
+    b, right = _summed(b, right, [*keep, *sums])
     if not sums:
         order = sorted({*left, *right}, key=rank.get)
         return _aligned(a, left, order) * _aligned(b, right, order), order
@@ -431,6 +431,12 @@ def _multiply(a, left, b, right, keep, rank):
     a = a.reshape(prod(outs), prod(rows), k)
     b = b.reshape(prod(outs), k, prod(columns))
     return bmm(a, b).view((*outs, *rows, *columns)), [*batch, *free_a, *free_b]
+
+
+def _summed(t, labels, keep):
+    """As `_reduce`, without a sum over labels of size 1, which are the same elements."""
+    ones = [x for x, n in zip(labels, t._array.shape, strict=True) if n == 1 and x not in keep]
+    return _reduce(*_without(t, labels, ones), keep)
 
 
 def _without(t, labels, ones):

@@ -21,8 +21,9 @@ from ...core.dispatch.overlap import check_apart, shares_places
 from ...core.dispatch.scalars import float_of, type_name
 from ...core.dispatch.slow_path import resize_out
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.casting import dense_like, innermost_first
+from ...core.tensor.casting import dense_like
 from ...core.tensor.size import new_shape_from, shape_keyword
+from ...core.tensor.strides import innermost_first
 from ...core.tensor.tensor import Tensor, type_word, wrap
 from ..creation.arguments import arranged, backend_for, backend_like, check_options, fresh, made_like, numpy_type
 from ..creation.filled import by_class
@@ -80,7 +81,7 @@ def _drawn_into(
 
 
 def _draw_like(draw: Any, generator: Any, like: np.ndarray) -> np.ndarray:
-    return streams.store(np.empty_like(like), draw(generator, like.shape, like.dtype))
+    return streams.store(dense_like(like), draw(generator, like.shape, like.dtype))
 
 
 def _creator(name: str, draw: Any, scattered: Any, doc: str) -> Any:
@@ -278,7 +279,7 @@ def _like(name: str, draw: Any, scattered: Any) -> None:
             return of_batch(lambda t: f(t, dtype=dtype, requires_grad=requires_grad, generator=generator))
         where = backend_like(input, device)
         out = arranged(made_like(dense_like, input._array, kind, device), memory_format)
-        if out.flags.c_contiguous:
+        if out.flags.c_contiguous and 1 not in out.shape:
             return fresh(drawn(name, draw, generator, out.shape, kind, where=where), requires_grad)
         return fresh(drawn(name, _draw_like, scattered, generator, out, where=where), requires_grad)
 
@@ -545,7 +546,7 @@ def _fill(draw: Any, generator: Any, a: np.ndarray, args: tuple, kwargs: dict) -
             args, kwargs = (p.expand(a.shape).permute(order), *args[1:]), {k: v for k, v in kwargs.items() if k != "p"}
         return draw(generator, a.transpose(order), *args, **kwargs).transpose(np.argsort(order))
     values = draw(generator, a, *args, **kwargs)
-    return values if a.flags.c_contiguous else streams.store(np.empty_like(a, subok=False), values)
+    return values if a.flags.c_contiguous else streams.store(dense_like(a), values)
 
 
 def _draw_normal(generator, a, mean=0.0, std=1.0):

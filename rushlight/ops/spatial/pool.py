@@ -87,7 +87,7 @@ def _refuse_bool(x, name):
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
 
 
-@primitive(name="max_pool.values", public=False, differentiable=False)
+@primitive(name="max_pool.values", public=False, differentiable=False, follows=(0,))
 def max_pool_values(input, /, window, stride, padding, dilation, ceil_mode):
     """The maxima alone. Shape: (*, n axes) -> (*, n axes)"""
     x = input = in_suggested_format(input)

@@ -223,7 +223,7 @@ class NestedTensor(WithoutArray):
     def _listed(self) -> str:
         with no_grad():
             parts = [p.detach() for p in self.unbind()]
-        if self.requires_grad and self.grad_fn is not None:
+        if self.requires_grad:
             parts = [p.requires_grad_() for p in parts]
         text = ",\n".join(repr(p) for p in parts).replace("\n", "\n  ")
         end = f", grad_fn=<{self.grad_fn.name()}>" if self.grad_fn is not None else ""

@@ -28,7 +28,7 @@ def call(input, other, *more, out=None):
         r = state.run(kernel if a.size < least else large, a, b)
         if r.size >= least and a.size < least:
             widened()
-        if not a.flags.c_contiguous and r.ndim > 1:
+        if r.ndim > 1 and (r.size != a.size or not (a.flags.c_contiguous and (b is other or b.flags.c_contiguous))):
             r = ordered(r, a, b)
         e0 = input._edge
     except Exception as error:
@@ -69,7 +69,7 @@ def call(input, other):
         r = state.run(kernel if a.size < least else large, a, b)
         if r.size >= least and a.size < least:
             widened()
-        if not a.flags.c_contiguous and r.ndim > 1:
+        if r.ndim > 1 and (r.size != a.size or not (a.flags.c_contiguous and (b is other or b.flags.c_contiguous))):
             r = ordered(r, a, b)
         e0 = input._edge
     except Exception as error:
@@ -102,6 +102,8 @@ def call(other, input):
         e0 = None
         e1 = other._edge
         r = state.run(kernel if b.size < least else large, a, b)
+        if not b.flags.c_contiguous and r.ndim > 1:
+            r = ordered(r, b, a)
     except Exception as error:
         return slow_operator(record, (input, other), (), error)
     if type(r) is not ndarray:
