@@ -480,19 +480,22 @@ def call(input{out}):
 {tail}
 """
 _ORDERED_UNARY = """\
-        if not a.flags.c_contiguous and r.ndim > 1:
+        if a.base is not None and not a.flags.c_contiguous and r.strides != a.strides and r.ndim > 1:
             r = ordered(r, a)
 """
 _ORDERED = """\
-        if r.ndim > 1 and (r.size != a.size or not (a.flags.c_contiguous and (b is other or b.flags.c_contiguous))):
+        if (
+            not a.flags.c_contiguous
+            or not (b is other or b.base is None or b.flags.c_contiguous or r.size == a.size and 1 not in r.shape)
+        ) and r.ndim > 1:
             r = ordered(r, a, b)
 """
 _ORDERED_AS_ALL = """\
-        if not ({contiguous}){size}:
+        if not ({contiguous}):
             r = ordered_among(r, ({arrays},))
 """
 _ORDERED_REFLECTED = """\
-        if not b.flags.c_contiguous and r.ndim > 1:
+        if b.base is not None and not b.flags.c_contiguous and r.strides != b.strides and r.ndim > 1:
             r = ordered(r, b, a)
 """
 _FLOATS_ONLY = """\
@@ -712,15 +715,13 @@ def _order_of_all(record: Op, variables: dict[str, tuple[str, str, str]]) -> str
     """The lines that bring the result of an operator of each element to the order in memory that torch gives it."""
     if record.laid_as or not is_by_element(record):
         return ""
-    optional, given = record.signature.optional, []
+    given = []
     for name, (_, array, _) in variables.items():
-        given.append(
-            f"({array} is None or {array}.flags.c_contiguous)" if name in optional else f"{array}.flags.c_contiguous"
-        )
-    size = " or r.size != a0.size" if len(given) > 1 else ""
-    return _ORDERED_AS_ALL.format(
-        contiguous=" and ".join(given), size=size, arrays=", ".join(v[1] for v in variables.values())
-    )
+        known = [f"{array}.base is None"] if given else []  # in NumPy's memory: the first operand decides
+        known += [f"{array} is None"] if name in record.signature.optional else []
+        known = [*known[::-1], f"{array}.flags.c_contiguous"]
+        given.append(f"({' or '.join(known)})" if len(known) > 1 else known[0])
+    return _ORDERED_AS_ALL.format(contiguous=" and ".join(given), arrays=", ".join(v[1] for v in variables.values()))
 
 
 def _finish_text(record: Op, saved: Saved) -> str:

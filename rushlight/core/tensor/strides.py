@@ -133,6 +133,11 @@ def ordered_among(r: Any, operands: Sequence[Any]) -> Any:
     """A fresh result of operands that are arrays, numbers or None, in the memory that torch gives to it."""
     if not isinstance(r, np.ndarray) or r.ndim < 2:
         return r
+    for a in operands:
+        if isinstance(a, np.ndarray) and not a.flags.c_contiguous:
+            break
+    else:
+        return r  # in rows, by NumPy as well
     arrays = [a for a in operands if isinstance(a, np.ndarray)]
     numbers = len(operands) - len(arrays) - sum(a is None for a in operands)
     return ordered_as_all(r, arrays, alike=not numbers)

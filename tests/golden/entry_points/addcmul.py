@@ -25,7 +25,7 @@ def call(input, tensor1, tensor2, *number_first, value, out, **unknown):
         if a1.dtype is not a0.dtype or a2.dtype is not a0.dtype:
             return slow_call(record, (input, tensor1, tensor2, ), (value, ), None)
         r = state.run(kernel, a0, a1, a2, value=value)
-        if not (a0.flags.c_contiguous and a1.flags.c_contiguous and a2.flags.c_contiguous) or r.size != a0.size:
+        if not (a0.flags.c_contiguous and (a1.base is None or a1.flags.c_contiguous) and (a2.base is None or a2.flags.c_contiguous)):
             r = ordered_among(r, (a0, a1, a2,))
     except Exception as error:
         return slow_call(record, (input, tensor1, tensor2, ), (value, ), error)

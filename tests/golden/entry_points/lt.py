@@ -28,7 +28,10 @@ def call(input, other, *more, out=None):
         r = state.run(kernel if a.size < least else large, a, b)
         if r.size >= least and a.size < least:
             widened()
-        if r.ndim > 1 and (r.size != a.size or not (a.flags.c_contiguous and (b is other or b.flags.c_contiguous))):
+        if (
+            not a.flags.c_contiguous
+            or not (b is other or b.base is None or b.flags.c_contiguous or r.size == a.size and 1 not in r.shape)
+        ) and r.ndim > 1:
             r = ordered(r, a, b)
         e0 = input._edge
     except Exception as error:
@@ -69,7 +72,10 @@ def call(input, other):
         r = state.run(kernel if a.size < least else large, a, b)
         if r.size >= least and a.size < least:
             widened()
-        if r.ndim > 1 and (r.size != a.size or not (a.flags.c_contiguous and (b is other or b.flags.c_contiguous))):
+        if (
+            not a.flags.c_contiguous
+            or not (b is other or b.base is None or b.flags.c_contiguous or r.size == a.size and 1 not in r.shape)
+        ) and r.ndim > 1:
             r = ordered(r, a, b)
         e0 = input._edge
     except Exception as error:
@@ -102,7 +108,7 @@ def call(other, input):
         e0 = None
         e1 = other._edge
         r = state.run(kernel if b.size < least else large, a, b)
-        if not b.flags.c_contiguous and r.ndim > 1:
+        if b.base is not None and not b.flags.c_contiguous and r.strides != b.strides and r.ndim > 1:
             r = ordered(r, b, a)
     except Exception as error:
         return slow_operator(record, (input, other), (), error)

@@ -16,7 +16,7 @@ def call(input, *more, out=None):
         if a.dtype is not F32 and a.dtype is not F64:
             return slow_call(record, (input,), (), None)
         r = state.run(kernel if a.size < least else large, a)
-        if not a.flags.c_contiguous and r.ndim > 1:
+        if a.base is not None and not a.flags.c_contiguous and r.strides != a.strides and r.ndim > 1:
             r = ordered(r, a)
         e0 = input._edge
     except Exception as error:
