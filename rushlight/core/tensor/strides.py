@@ -137,7 +137,7 @@ def ordered_among(r: Any, operands: Sequence[Any]) -> Any:
         if isinstance(a, np.ndarray) and not a.flags.c_contiguous:
             break
     else:
-        return r  # in rows, by NumPy as well
+        return r  # C-contiguous, as NumPy makes it
     arrays = [a for a in operands if isinstance(a, np.ndarray)]
     numbers = len(operands) - len(arrays) - sum(a is None for a in operands)
     return ordered_as_all(r, arrays, alike=not numbers)
