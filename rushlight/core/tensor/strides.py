@@ -201,11 +201,12 @@ def result_strides(shape: tuple[int, ...], operands: Sequence[_Operand], alike: 
 def dense_strides(a: np.ndarray) -> tuple[int, ...]:
     """The strides of a copy of `a`, in elements: its own if there are no gaps between its elements."""
     key = (a.shape, a.strides, a.itemsize)
-    if key not in _results:
-        shape, strides = a.shape, element_strides(a)
-        is_dense = not a.size or _is_dense(shape, strides)
-        _keep(key, strides if is_dense else _dense(shape, innermost_first(shape, [strides])[::-1]))
-    return _results[key]
+    known = _results.get(key)
+    if known is not None:
+        return known
+    shape, strides = a.shape, element_strides(a)
+    is_dense = not a.size or _is_dense(shape, strides)
+    return _keep(key, strides if is_dense else _dense(shape, innermost_first(shape, [strides])[::-1]))
 
 
 def _keep(key: tuple, strides: tuple[int, ...]) -> tuple[int, ...]:
