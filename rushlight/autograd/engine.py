@@ -519,6 +519,12 @@ def sum_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
     return g if g._array.shape == shape else g.reshape(shape)  # type: ignore[attr-defined]
 
 
+def nodes_leading(roots: list[Any], wanted: list[Any]) -> set[Any]:
+    """The nodes below `roots` that run in a pass for the gradients of `wanted` (`autograd.grad`)."""
+    task = Pass(True, False, wanted, False)
+    return task._needed(task._order(roots))
+
+
 # ---------------------------------------------------------------------------------------------- saved values
 
 _KEEPS: dict[type, bool] = {}  # by node class: whether there is something to free after backward

@@ -339,10 +339,8 @@ def _connect(node: BackwardCFunction, args: tuple, result: Any, recording: bool)
     plain = {id(t) for t in node._non_differentiable}
     for i, t in tensors:
         if id(t) in inputs and id(t) not in dirty:
-            with no_grad():
-                outputs[i] = t.view_as(
-                    t
-                )  # a view made in here, which is not to be written to where history is recorded
+            with no_grad():  # a view made in here, which is not to be written to where history is recorded
+                outputs[i] = t.view_as(t)
     node.seq = tick()
     if len(tensors) != len(outputs):
         node._places, node._count = tuple([i for i, _ in tensors]), len(outputs)

@@ -9,7 +9,7 @@ threads that look for work. Linux's control groups tell it: `cpu.max` in version
 from __future__ import annotations
 
 import math
-from pathlib import Path, PurePosixPath
+import os
 
 __all__ = ["processors"]
 
@@ -20,8 +20,8 @@ def processors(root: str = "/") -> int | None:
     root: where `proc` and the groups' file systems are.
     """
     try:
-        groups = (Path(root) / "proc/self/cgroup").read_text().splitlines()
-        mounts = (Path(root) / "proc/self/mountinfo").read_text().splitlines()
+        groups = _read(root, "proc/self/cgroup").splitlines()
+        mounts = _read(root, "proc/self/mountinfo").splitlines()
     except (OSError, UnicodeDecodeError):
         return None
     paths = {kinds: path for _, kinds, path in (line.split(":", 2) for line in groups if line.count(":") >= 2)}
@@ -43,21 +43,28 @@ def _least(root: str, mount: str, paths: dict[str, str]) -> float | None:
             return None
     if path is None:
         return None
-    seen = PurePosixPath(fields[3])  # the group that is mounted: a container may see its own alone
-    inside = PurePosixPath(path)
-    below = inside.relative_to(seen) if inside.is_relative_to(seen) else PurePosixPath()
-    top = Path(root) / fields[4].lstrip("/")
-    quotas = [_quota(top / part) for part in (below, *below.parents) if ".." not in part.parts]
+    seen = fields[3].rstrip("/") + "/"  # the group that is mounted: a container may see its own alone
+    below = path[len(seen) :] if path.startswith(seen) else ""
+    parts = [part for part in below.split("/") if part]
+    if ".." in parts:
+        parts = []
+    around = [os.path.join(root, fields[4].lstrip("/"), *parts[:n]) for n in range(len(parts) + 1)]
+    quotas = [_quota(group) for group in around]
     return min((q for q in quotas if q is not None), default=None)
 
 
-def _quota(group: Path) -> float | None:
+def _quota(group: str) -> float | None:
     """One group's quota, in processors."""
     try:
-        if (limit := group / "cpu.max").exists():
-            quota, period = limit.read_text().split()
+        if os.path.exists(os.path.join(group, "cpu.max")):
+            quota, period = _read(group, "cpu.max").split()
         else:
-            quota, period = ((group / f"cpu.cfs_{name}_us").read_text().strip() for name in ("quota", "period"))
+            quota, period = (_read(group, f"cpu.cfs_{name}_us").strip() for name in ("quota", "period"))
         return int(quota) / int(period) if quota != "max" and int(quota) > 0 else None
     except (OSError, ValueError, ZeroDivisionError):
         return None
+
+
+def _read(folder: str, name: str) -> str:
+    with open(os.path.join(folder, name)) as file:
+        return file.read()

@@ -194,6 +194,13 @@ def kept_result_is_a_dict():
 
 
 @case
+def kept_results_of_what_is_no_function():
+    scale = functools.cache(functools.partial(torch.full, (3,)))
+    scale(2.0).add_(1)
+    return (lambda x: x * scale(2.0)), lambda: scale(2.0).add_(1), (three,)
+
+
+@case
 def kept_numbers_grow():
     @functools.lru_cache(maxsize=2)
     def scale(n):

@@ -11,8 +11,10 @@ import gc
 from functools import lru_cache
 from typing import Any
 
-from .checks import MISSING, Check, is_same
+from .checks import MISSING, PLAIN, Check, is_same
 from .layouts import of_dict
+
+__all__ = ["KEEPING", "Kept", "KeptObjects"]
 
 KEEPING: Any = type(lru_cache(dict))
 
@@ -27,11 +29,6 @@ def _held(f: Any) -> tuple[dict, dict]:
     return table, dict(zip(held[1:at:3], held[2:at:3], strict=True))
 
 
-def results_of(f: Any) -> dict:
-    """The results that `f` keeps, by their keys."""
-    return _held(f)[1]
-
-
 class Kept(Check):
     """The results that a function keeps. It may keep more."""
 
@@ -39,11 +36,22 @@ class Kept(Check):
 
     def __init__(self, function: Any, what: str = ""):
         self.function, self.what = function, what
-        self.results = results_of(function)
+        self.results = _held(function)[1]
 
     def holds(self) -> bool:
-        now = results_of(self.function)
+        now = _held(self.function)[1]
         return all(is_same(now.get(key, MISSING), before) for key, before in self.results.items())
 
     def words(self) -> list[tuple[int, int]] | None:
         return of_dict(_held(self.function)[0])
+
+
+class KeptObjects:
+    """The results that a function kept before a call. It may keep numbers and texts besides."""
+
+    def __init__(self, results: dict):
+        self._known = {id(o): o for o in results.values()}
+
+    def are_all_of(self, function: Any) -> bool:
+        """Whether the function keeps no other object now."""
+        return all(id(o) in self._known or isinstance(o, PLAIN) for o in _held(function)[1].values())

@@ -12,7 +12,6 @@ import array
 import builtins
 import gc
 import sys
-from abc import get_cache_token
 from collections import deque, namedtuple
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -41,11 +40,12 @@ from weakref import ReferenceType
 import numpy as np
 
 from ...core import own_code
-from ...core.dispatch.extension_points import module_class, namespace
+from ...core.dispatch.extension_points import module_class
 from ...core.tensor.tensor import Tensor
+from . import readings
 from .checks import MISSING, PLAIN, Cell, Check, Content, Entries, Facts, Function, Items, Kind, Order, Reading, is_same
 from .containers import copied, getter, items_of, iterated, same_items
-from .kept_results import KEEPING, Kept, results_of
+from .kept_results import KEEPING, Kept, KeptObjects
 from .pure_calls import SETTINGS, called_name, is_pure
 from .python_trace import Reads, is_ours, is_users_module
 
@@ -150,8 +150,8 @@ class PythonState:
         for now, before in self._kept:
             if not _same_items(now, before):
                 kind = "an object's attribute" if isinstance(before, _Attributes) else f"a {type(now).__name__}"
-                if isinstance(before, _Results):
-                    kind = f"what {now.__name__} keeps"
+                if isinstance(before, KeptObjects):
+                    kind = f"what {getattr(now, '__name__', 'a function')} keeps"
                 return (
                     f"{kind} outside the function is modified, which the compiled program would not repeat; return the new "
                     "value, or write it into a tensor"
@@ -178,10 +178,12 @@ class PythonState:
             self._entries(builtins.__dict__, names - scope.keys(), "the builtin {!r}")
         waiting += self._entries(class_table(Tensor), reads.attributes, "the method {!r} of Tensor")
         for name in reads.attributes.union(*(names for _, names in reads.globals.values())).intersection(_SETTINGS):
-            self._check(Reading(_setting, name, f"what {name}() tells"), name)
+            self._check(Reading(readings.setting, name, f"what {name}() tells"), name)
         for variable in reads.context:
             self._check(
-                Reading(_in_context, variable, f"the context variable {variable.name!r}"), id(variable), "context"
+                Reading(readings.in_context, variable, f"the context variable {variable.name!r}"),
+                id(variable),
+                "context",
             )
         for name in reads.modules:
             if name in sys.modules:
@@ -275,7 +277,7 @@ class PythonState:
         if isinstance(o, property):
             return [(f, where) for f in (o.fget, o.fset) if f is not None]
         if isinstance(o, ReferenceType):
-            self._check(Reading(_is_alive, o, where), id(o), "referent")
+            self._check(Reading(readings.is_alive, o, where), id(o), "referent")
             self._weak.append((o, where))
             return []
         if isinstance(o, (BuiltinFunctionType, MethodWrapperType)):
@@ -296,13 +298,16 @@ class PythonState:
 
     def _cached(self, f: Any) -> list[tuple]:
         """A function that keeps its results (`functools.lru_cache`): what it names, as it may not run, and what it keeps."""
-        if not isinstance(f.__wrapped__, FunctionType) or is_ours(f.__wrapped__.__code__):
+        wrapped = f.__wrapped__
+        is_python = isinstance(wrapped, FunctionType)
+        if is_python and is_ours(wrapped.__code__):
             return []
-        what = f"a result that {f.__name__} keeps"
+        what = f"a result that {getattr(f, '__name__', 'a function')} keeps"
         check = Kept(f, what)
         self._check(check, id(f))
-        self._kept.append((f, _Results(check.results.values())))
-        return self._statically(f.__wrapped__) + [(v, what) for v in check.results.values()]
+        self._kept.append((f, KeptObjects(check.results)))
+        named = self._statically(wrapped) if is_python else [(wrapped, "")]
+        return named + [(v, what) for v in check.results.values()]
 
     def _object(self, o: Any, where: str) -> list[tuple]:
         """An object, a class, or a Python module."""
@@ -351,7 +356,7 @@ class PythonState:
         """A function of C: the object that it is a method of."""
         owner = f.__self__
         if f in SETTINGS:
-            self._check(Reading(_told, f, f"what {f.__name__}() tells"), id(f), "setting")
+            self._check(Reading(readings.told, f, f"what {f.__name__}() tells"), id(f), "setting")
             return []
         if owner is not None and not isinstance(owner, (ModuleType, type)):
             return [(owner, where)]
@@ -368,7 +373,7 @@ class PythonState:
 
     def _kind(self, o: Any, what: str) -> None:
         reference = self._behind.get(id(o))
-        self._check(Reading(_class_behind, reference, what) if reference else Kind(o, what), id(o), "kind")
+        self._check(Reading(readings.class_behind, reference, what) if reference else Kind(o, what), id(o), "kind")
 
     def _check(self, check: Check, *key: Any) -> None:
         self._checks.setdefault((type(check), *key), check)
@@ -557,7 +562,9 @@ class PythonState:
             table = class_table(c)
             self._check(Order(c, f"the base classes of {c.__name__}"), id(c))
             if "_abc_impl" in table:
-                self._check(Reading(_registrations, c, "a class that is registered with another one"), id(c), "abc")
+                self._check(
+                    Reading(readings.registrations, c, "a class that is registered with another one"), id(c), "abc"
+                )
             names = self._names | {k for k in table if k.startswith("__") and k not in _EVERYWHERE}
             self._entries(table, names, "")
             text = f"the attribute {{!r}} of the class {c.__name__}"
@@ -568,32 +575,6 @@ class PythonState:
 def class_table(cls: type) -> dict[str, Any]:
     """The dict behind a class's attributes, of which `vars` gives a view."""
     return next(t for t in gc.get_referents(vars(cls)) if isinstance(t, dict))
-
-
-def _registrations(_: Any) -> Any:
-    """A number that changes when a class is registered with an abstract one."""
-    return get_cache_token()
-
-
-def _setting(name: str) -> Any:
-    return getattr(namespace.value, name)()
-
-
-def _in_context(variable: Any) -> Any:
-    return variable.get(MISSING)
-
-
-def _told(setting: Any) -> Any:
-    return setting()
-
-
-def _is_alive(reference: Any) -> bool:
-    """Whether there still is what a reference, which never leads to anything else, refers to."""
-    return reference() is not None
-
-
-def _class_behind(reference: Any) -> type:
-    return type(reference())
 
 
 _EVERYWHERE = frozenset(
@@ -608,10 +589,6 @@ _EVERYWHERE = frozenset(
         "_abc_impl",
     )
 )
-
-
-class _Results(list):
-    """What a function kept. It may keep numbers and texts besides."""
 
 
 class _Attributes(dict):
@@ -697,9 +674,8 @@ _nowhere = codes_in.__code__
 
 
 def _same_items(now: Any, before: Any) -> bool:
-    if isinstance(before, _Results):
-        known = set(map(id, before))
-        return all(id(o) in known or isinstance(o, PLAIN) for o in results_of(now).values())
+    if isinstance(before, KeptObjects):
+        return before.are_all_of(now)
     if isinstance(before, _Attributes):
         return all(_may_become(before.get(k, MISSING), v) for k, v in now.items()) and now.keys() >= before.keys()
     if isinstance(now, np.ndarray):

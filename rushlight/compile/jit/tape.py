@@ -10,12 +10,11 @@ A tape is `Ineligible` where its backward is more than arithmetic: hooks, user-d
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from ...autograd.engine import keeps_tensors
+from ...autograd.engine import keeps_tensors, nodes_leading
 from ...backend.onednn.address import address
 from ...backend.onednn.precision import fpmath
 from ...core.dispatch.inplace import CopySlices
@@ -29,7 +28,6 @@ from ..capture.joint import CompiledFunctionBackward
 
 Match = Callable[[Any, Any], tuple[tuple, tuple, tuple] | None]
 
-_by_seq = attrgetter("seq")
 _SIMPLE = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), np.generic)
 _BY_IDENTITY = (dtype, np.dtype, layout, memory_format, type)
 
@@ -51,7 +49,9 @@ class Tape:
 
     def __init__(self, roots: list[tuple[Any, Tensor]], wanted: list | None):
         self._wanted = None if wanted is None else _all_leaves(wanted)
-        self._needed = None if wanted is None else _leading(roots, wanted)
+        self._needed = None if wanted is None else nodes_leading([root for root, _ in roots], wanted)
+        if self._needed is not None and not self._needed:
+            raise Ineligible("none of the leaves whose gradients are wanted are reached")
         self.arrays: list[np.ndarray] = []
         self.leaves: list[Tensor] = []
         self.grads: list[int | None] = []
@@ -335,24 +335,6 @@ def _all_leaves(wanted: list) -> set[Leaf]:
     if len(leaves) != len(wanted) or any(type(e) is not Leaf for e in wanted):
         raise Ineligible("a gradient is wanted of what is no leaf, or twice")
     return leaves
-
-
-def _leading(roots: list[tuple[Any, Tensor]], wanted: list) -> set[Any]:
-    """The nodes below the roots that lead to a leaf that is wanted."""
-    order = [root for root, _ in roots]
-    seen = set(order)
-    for node in order:
-        new = [e for e in node.edges if e is not None and type(e) is not Leaf and e not in seen]
-        seen.update(new)
-        order += dict.fromkeys(new)
-    found: set[Any] = set(wanted)
-    order.sort(key=_by_seq, reverse=True)  # a node's inputs are older, a result's node is found later
-    for node in reversed(order):
-        if any(e in found for e in node.edges):
-            found.add(node)
-    if not any(root in found for root, _ in roots):
-        raise Ineligible("none of the leaves whose gradients are wanted are reached")
-    return found
 
 
 def _unless(*conditions: str) -> str:

@@ -479,24 +479,29 @@ def call(input{out}):
         return slow_call(record, (input,), (), error)
 {tail}
 """
-_ORDERED_UNARY = """\
-        if a.base is not None and not a.flags.c_contiguous and r.strides != a.strides and r.ndim > 1:
-            r = ordered(r, a)
-"""
-_ORDERED = """\
+# By form. NumPy's results of contiguous operands are torch's, and those of arrays that are no views are as dense as these.
+_ORDERED_BINARY = """\
         if (
             not a.flags.c_contiguous
             or not (b is other or b.base is None or b.flags.c_contiguous or r.size == a.size and 1 not in r.shape)
         ) and r.ndim > 1:
             r = ordered(r, a, b)
 """
+_ORDERED = {
+    "unary": """\
+        if a.base is not None and not a.flags.c_contiguous and r.strides != a.strides and r.ndim > 1:
+            r = ordered(r, a)
+""",
+    "function": _ORDERED_BINARY,
+    "operator": _ORDERED_BINARY,
+    "reflected": """\
+        if b.base is not None and not b.flags.c_contiguous and r.strides != b.strides and r.ndim > 1:
+            r = ordered(r, b, a)
+""",
+}
 _ORDERED_AS_ALL = """\
         if not ({contiguous}):
             r = ordered_among(r, ({arrays},))
-"""
-_ORDERED_REFLECTED = """\
-        if b.base is not None and not b.flags.c_contiguous and r.strides != b.strides and r.ndim > 1:
-            r = ordered(r, b, a)
 """
 _FLOATS_ONLY = """\
         if a.dtype is not F32 and a.dtype is not F64:
@@ -581,13 +586,7 @@ def _pointwise_text(record: Op, form: str) -> tuple[str, Saved]:
         "tail": _tail(record, saved, tensors, edges),
         "type_check": _pointwise_check(record, unary),
         "integers": "" if record.promote == "float" else " and (d is not I64 or kind is float)",
-        "order": ""
-        if record.laid_as
-        else _ORDERED_UNARY
-        if unary
-        else _ORDERED_REFLECTED
-        if form == "reflected"
-        else _ORDERED,
+        "order": "" if record.laid_as else _ORDERED["unary" if unary else form],
         "slow": "slow_operator" if form == "operator" else "slow_call",
         "kernel": _chosen_kernel(record, "b" if form == "reflected" else "a"),
     }

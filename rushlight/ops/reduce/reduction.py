@@ -120,10 +120,7 @@ def sum_gradient(g, shape, dim, keepdim):
         return _spread_view(g, shape, dim, keepdim)
     if state.listener is None or type(g._array) is not np.ndarray:
         return spread(g, shape, dim, keepdim)
-    if dim is not None and not keepdim and g._array.ndim != len(shape):
-        for d in sorted(axis_tuple(dim, len(shape))):
-            g = g.unsqueeze(d)
-    return g.expand(shape)
+    return (g if dim is None else keep_dims(g, dim, len(shape))).expand(shape)
 
 
 def keep_dims(t, dim, ndim):
