@@ -446,7 +446,7 @@ registered_operators: Slot[Callable[[str], Any]] = Slot()
 """
 namespace: Slot[ModuleType] = Slot()
 """The package itself, which shows the public names of all layers: what programs know as `torch`.
-Read by `compile/guards/python_state.py` (settings, by the names of their public functions), `fx/graph.py` and `fx/node.py`
+Read by `compile/guards/readings.py` (settings, by the names of their public functions), `fx/graph.py` and `fx/node.py`
 (generated code says torch.add), `serialization/full_unpickler.py` (names in pickles are public ones),
 `serialization/loading.py` (archives of programs are torch.jit's), `torch/export/decompositions.py` and `torch/export/fx_graph.py` (`torch.ops`), `compile/api.py` (backends, by name), `compile/jit/step.py` (those that the stance sets), `core/tensor/pickling.py` (torch's form of memory in pickles) and `utils/benchmark/timer.py` (timed statements know it as torch). Filled by `rushlight/__init__.py`.
 Costs: nothing in eager calls."""
