@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...backend.onednn.address import address, is_readable
 from ...core.tensor.storage import address_of
 from ...core.tensor.tensor import Tensor
 from ..errors import TorchDynamoException
@@ -196,9 +197,12 @@ class NoElements(NamedTuple):
         """No tensor from outside has this memory."""
 
 
+_HAS_QUICK = is_readable()
+
+
 def extent(a: np.ndarray) -> tuple[int, int]:
     """The addresses of an array's first byte and after its last."""
-    low = high = address_of(a)
+    low = high = address(a) if _HAS_QUICK and type(a) is np.ndarray else address_of(a)
     if a.flags.c_contiguous:
         return low, low + a.nbytes
     for n, s in zip(a.shape, a.strides, strict=True):

@@ -53,6 +53,11 @@ class CallGuards:
             return "the gradient mode, the default dtype, autocast, or the float32 matmul precision"
         if template is not self.template and (len(leaves) != len(self.leaves) or not same(template, self.template)):
             return "the number or the structure of the arguments"
+        try:
+            if all(map(_fits, leaves, self.leaves)):
+                return None
+        except NoArray:
+            pass
         for i, (leaf, described) in enumerate(zip(leaves, self.leaves, strict=True)):
             try:
                 if not _fits(leaf, described):
@@ -126,10 +131,9 @@ class Guards(CallGuards):
         extents = _extents(leaves) if self.aliases or self.must_not_overlap else []
         if self.aliases and _aliases(extents) != self.aliases:
             return "which arguments share memory"
-        asked = self.asked.changed(leaves)
-        if asked is not None:
-            return asked
-        changed = self._state_changed() or self._arguments_changed(leaves)
+        changed = self.asked.changed(leaves) or self._state_changed()
+        if changed is None and (self.owners or self.grads):
+            changed = self._arguments_changed(leaves)
         if changed is None and self.must_not_overlap and self._overlaps(extents):
             return "which arguments share memory with tensors that the function writes"
         return changed or (self._values_changed(leaves) if self.values or self.contents else None)
@@ -397,7 +401,7 @@ def _has_type(leaf: Any, described: tuple) -> bool:
 def _fits(leaf: Any, described: tuple) -> bool:
     kind = described[0]
     if kind is Tensor:
-        if not isinstance(leaf, Tensor):
+        if type(leaf) is not described[5]:
             return False
         a = leaf._array
         return (
@@ -405,7 +409,6 @@ def _fits(leaf: Any, described: tuple) -> bool:
             and a.strides == described[2]
             and a.dtype is described[3]
             and (leaf._edge is not None) is described[4]
-            and type(leaf) is described[5]
         )
     if kind is np.ndarray:
         return type(leaf) is np.ndarray and _geometry(leaf) == described[1:]

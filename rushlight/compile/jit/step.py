@@ -156,9 +156,12 @@ class CompiledStep:
         return MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.given_up and active.stance is DEFAULT:
-            return self._plainly(args, kwargs)
-        if active.stance is not DEFAULT:
+        if active.stance is DEFAULT:
+            if self.given_up:
+                return self._plainly(args, kwargs)
+            if thread.state.level <= 1 and not mode.on and training_observer.value is None:  # the usual call
+                return self._run(args, kwargs)
+        else:
             forced = active.stance.backend
             if callable(forced) and forced is not self.backend:
                 return self._for_backend(forced)(*args, **kwargs)
@@ -197,7 +200,8 @@ class CompiledStep:
         else:
             template = flatten((args, kwargs), leaves)
         now = modes()
-        for captured in self._alike(leaves):
+        captures = self.captured
+        for captured in captures if len(captures) < _MANY else self._alike(leaves):
             if captured.guards.mismatch(leaves, template, now) is None:
                 if captured.program is not None:
                     captured.used = _clock()

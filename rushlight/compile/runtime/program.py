@@ -19,10 +19,11 @@ from ...core.tensor.tensor import Tensor, show_memory, wrap
 from ..capture.outputs import Constant, Made, Number, Outcome, Same, View
 from ..capture.scalars_read import Computed, Read
 from ..capture.sources import External, Fresh, Window
-from ..capture.structure import rebuild
+from ..capture.structure import Slot, rebuild
 from .interpret import Executable
 
 _new = object.__new__
+_NONE: dict[int, Tensor] = {}
 
 
 class Program:
@@ -44,6 +45,9 @@ class Program:
         specs = [*outcome.leaves, *(spec for _, spec in (*outcome.grads, *outcome.moved, *outcome.assigned))]
         self._read |= {spec.source.key() for spec in specs if type(spec) is Same}
         self.own, self.grads = self._own_gradients(outcome, specs)
+        others = outcome.rebased or outcome.moved or outcome.assigned or outcome.training or outcome.schedules
+        self.simple = None if others or self.grads else _simple(outcome)
+        self.needs_line = bool(outcome.written) or any(type(getattr(spec, "history", None)) is type for spec in specs)
 
     def _own_gradients(self, outcome: Outcome, specs: list) -> tuple[list, list]:
         """(tensor, index, shape) of the plain new gradients of tensors outside, and all other (source, gradient) pairs."""
@@ -71,22 +75,20 @@ class Program:
 
     def run(self, leaves: list) -> Any:
         """The result of the call, for the leaves of its arguments. Threads take turns: what is reused is the program's."""
+        executable = self.executable
         with self.lock:
-            return self._run(leaves)
-
-    def _run(self, leaves: list) -> Any:
-        inputs = self._inputs(leaves)
-        before = self._reusable(leaves)
-        again = None if self.remember is None else self.remember(leaves, inputs)
-        undo = self.executable.undo
-        kept = undo.remember(inputs, self.reuse)
-        try:
-            arrays = self.executable.run(inputs, self.reuse, lambda i: self.sources[i].tensor(leaves))
-        except Exception as error:
-            raise_if_interrupted(error)
-            raise undo.put_back(inputs, kept, error) from None
-        lives = None if self.backward is None else self.backward.lives(leaves, arrays, again)
-        return self.finish(leaves, arrays, before, lives)
+            inputs = self._inputs(leaves)
+            before = self._reusable(leaves) if self.own or self.grads else _NONE
+            again = None if self.remember is None else self.remember(leaves, inputs)
+            undo = executable.undo
+            kept = undo.remember(inputs, self.reuse)
+            try:
+                arrays = executable.run(inputs, self.reuse, lambda i: self.sources[i].tensor(leaves))
+            except Exception as error:
+                raise_if_interrupted(error)
+                raise undo.put_back(inputs, kept, error) from None
+            lives = None if self.backward is None else self.backward.lives(leaves, arrays, again)
+            return self.finish(leaves, arrays, before, lives)
 
     def _inputs(self, leaves: list) -> list[np.ndarray]:
         """The array of each input. Those of tensors outside are the same from call to call, as a rule."""
@@ -102,20 +104,19 @@ class Program:
     def finish(self, leaves: list, arrays: list, before: dict, lives: Any = None) -> Any:
         """Put everything in its place. `lives`: the histories of results that a backward may walk."""
         outcome = self.outcome
-        build = _Building(leaves, arrays, lives)
+        line = user_line(3) if self.needs_line else None
         if outcome.written:
-            self._note_writes(leaves)
+            self._note_writes(leaves, line)
+        build = _Building(leaves, arrays, lives, line)
+        if self.simple is not None:
+            return self._finish_simple(self.simple, build)
         for source, history in outcome.rebased:
             build.rebase(source.tensor(leaves), history)
         result = rebuild(outcome.template, lambda i: build.leaf(outcome.leaves[i]))
         if lives is not None:
             for index, t in build.storages.items():
                 lives.share(index, t)
-        reuse = self.reuse
-        for t, i, _ in self.own:
-            a = arrays[i]
-            if a is not reuse[i]:
-                t._grad = wrap(a)
+        self._put_own(arrays)
         grads = []
         for source, spec in self.grads:
             t = source.tensor(leaves)
@@ -139,6 +140,29 @@ class Program:
             args, kwargs = rebuild(template, lambda i, specs=specs: build.leaf(specs[i]))
             step(scheduler, *args, **kwargs)
         return result
+
+    def _finish_simple(self, simple: list[Made], build: _Building) -> Any:
+        """`finish` where all results are new tensors, each in memory of its own, and other tensors only get gradients."""
+        results = []
+        for spec in simple:
+            t = wrap(build.array(spec))
+            if spec.history is not None:
+                t._edge = build.edge(spec.history, t)
+            results.append(t)
+        if build.lives is not None:
+            for spec, t in zip(simple, results, strict=True):
+                build.lives.share(spec.memory.index, t)
+        self._put_own(build.arrays)
+        template = self.outcome.template
+        return results[template.index] if type(template) is Slot else rebuild(template, results.__getitem__)
+
+    def _put_own(self, arrays: list) -> None:
+        """Give tensors outside their new gradients."""
+        reuse = self.reuse
+        for t, i, _ in self.own:
+            a = arrays[i]
+            if a is not reuse[i]:
+                t._grad = wrap(a)
 
     def _reusable(self, leaves: list) -> dict[int, Tensor]:
         """By owner, the gradients that this program should replace and that have no other reference.
@@ -170,10 +194,10 @@ class Program:
                 reuse[i] = a
         return found
 
-    def _note_writes(self, leaves: list) -> None:
+    def _note_writes(self, leaves: list, line: Any) -> None:
         """Give every tensor that was written as many versions more as the captured call did."""
         stamp = tick()
-        entry = (stamp, thread.state.writer or user_line(4))
+        entry = (stamp, thread.state.writer or line)
         for source, count in self.outcome.written:
             t = source.held if type(source) is External else source.tensor(leaves)
             if not isinstance(t, Tensor):
@@ -199,11 +223,25 @@ def _count_held() -> int:
 _HELD = _count_held()
 
 
+def _simple(outcome: Outcome) -> list[Made] | None:
+    """The results, if each is nothing but a new tensor in memory of its own."""
+    leaves = outcome.leaves
+    plain = all(
+        type(spec) is Made
+        and type(spec.memory) is Fresh
+        and spec.grad is None
+        and not spec.inference
+        and spec.view is None
+        for spec in leaves
+    )
+    return list(leaves) if plain and len({spec.memory.index for spec in leaves}) == len(leaves) else None
+
+
 class _Building:
     """The tensors of one replay."""
 
-    def __init__(self, leaves: list, arrays: list, lives: Any):
-        self.leaves, self.arrays, self.lives = leaves, arrays, lives
+    def __init__(self, leaves: list, arrays: list, lives: Any, line: Any):
+        self.leaves, self.arrays, self.lives, self.line = leaves, arrays, lives, line
         self.storages: dict[int, Tensor] = {}  # by the number of its array, the first result in that memory
         self.made: dict[int, Tensor] = {}
 
@@ -240,21 +278,22 @@ class _Building:
         if spec.view is not None:
             base, *how = spec.view
             t._view = (self.leaf(base), *how)
-        t._edge = self._edge(spec.history, t)
+        t._edge = self.edge(spec.history, t)
         if spec.grad is not None:
             t._grad = self.leaf(spec.grad)
         return t
 
-    def _edge(self, history: Any, t: Tensor) -> Any:
+    def edge(self, history: Any, t: Tensor) -> Any:
+        """The history of a result, which `history` describes (see `Made`)."""
         if history is None:
             return None
         if history == "leaf":
             return Leaf(t)
-        return self.lives.edge(history, t) if type(history) is int else _consumed(history, t._array)
+        return self.lives.edge(history, t) if type(history) is int else _consumed(history, t._array, self.line)
 
     def rebase(self, t: Tensor, history: Any) -> None:
         """Give a tensor from outside the history that the captured call gave it, and its views theirs."""
-        follow(t, self._edge(history, t))
+        follow(t, self.edge(history, t))
         s = storage_of(t)
         if s.views:
             refresh_views(s)
@@ -298,10 +337,10 @@ def _with_history(base: Tensor, spec: View) -> Tensor:
         state.set(*before)
 
 
-def _consumed(cls: type, a: np.ndarray) -> Node:
-    """A node that a backward has used up."""
+def _consumed(cls: type, a: np.ndarray, line: Any) -> Node:
+    """A node that a backward, called at that line, has used up."""
     node: Any = _new(cls)
-    node.seq, node.edges, node.saved = tick(), (), Freed(user_line(5))
+    node.seq, node.edges, node.saved = tick(), (), Freed(line)
     node.storage, node.hooks, node.shape, node.dtype = None, None, a.shape, a.dtype
     if hasattr(cls, "inner"):
         node.inner, node.chain, node.strides = node, (), None

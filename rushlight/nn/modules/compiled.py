@@ -27,6 +27,9 @@ class OptimizedModule(Module):
         state["dynamo_ctx"] = partial(api.compile_forward, options=state["_options"])
         del state["training"]
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call_impl(*args, **kwargs)  # the table of modules' programs has none of this one
+
     @property
     def training(self) -> bool:  # type: ignore[override]
         return self._modules["_orig_mod"].training
