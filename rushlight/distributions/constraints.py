@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from rushlight import ops
+from rushlight.core.dispatch.extension_points import profiled_block
+from rushlight.core.dispatch.mode import assert_all, thread
+from rushlight.core.dispatch.torch_function import modes as function_modes
 from rushlight.core.tensor import dtype as dtypes
 from rushlight.core.tensor.layout import finfo
 from rushlight.core.tensor.tensor import Tensor
@@ -229,6 +234,37 @@ class _HalfOpenInterval(_Bounded):
 
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value < self.upper_bound)
+
+
+def holds(constraint: Any, value: Tensor) -> bool:
+    """Whether all of `value` is inside.
+
+    Where nothing listens, numbers are compared without operators' calls, in a fifth of the time.
+    """
+    if isinstance(constraint, _IndependentConstraint) and value.dim() >= constraint.event_dim:
+        constraint = constraint.base_constraint
+    if (
+        type(constraint) in _COMPARISONS
+        and all(map(_is_number, vars(constraint).values()))
+        and thread.state.level <= 1
+        and type(value) is Tensor
+        and type(value._array) is np.ndarray
+        and value._array.dtype.kind != "c"
+        and profiled_block.value is None
+        and not function_modes()
+    ):
+        return bool(constraint.check(value._array).all())
+    return assert_all(constraint.check(value).all())
+
+
+def _is_number(bound: Any) -> bool:
+    return type(bound) in (int, float)
+
+
+_COMPARISONS = {
+    _Boolean, _IntegerInterval, _IntegerLessThan, _IntegerGreaterThan, _Real, _GreaterThan, _GreaterThanEq, _LessThan, _Interval,
+    _HalfOpenInterval,
+}  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------- vectors

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from rushlight.core.dispatch.mode import assert_all, no_grad
+from rushlight.core.dispatch.mode import no_grad
 from rushlight.core.tensor.size import Size
 from rushlight.core.tensor.tensor import Tensor
 
@@ -173,7 +173,7 @@ class Distribution:
             if name not in vars(self) and isinstance(getattr(type(self), name), lazy_property):
                 continue  # follows from the one that was given
             value = getattr(self, name)
-            if not _holds(constraint, value):
+            if not constraints.holds(constraint, value):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
                     f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
@@ -204,7 +204,7 @@ class Distribution:
                 stacklevel=3,
             )
             return
-        if not _holds(support, value):
+        if not constraints.holds(support, value):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
                 f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
@@ -221,11 +221,6 @@ class Distribution:
         given = {name: vars(self)[name] for name in self.arg_constraints if name in vars(self)}
         parts = [f"{name}: {value if value.numel() == 1 else value.size()}" for name, value in given.items()]
         return f"{self.__class__.__name__}({', '.join(parts)})"
-
-
-def _holds(constraint: Any, value: Tensor) -> bool:
-    """Whether all of `value` is inside."""
-    return assert_all(constraint.check(value).all())
 
 
 def _expanded(part: Any, batch_dims: int, batch_shape: Size) -> Any:

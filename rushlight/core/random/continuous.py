@@ -28,6 +28,7 @@ _MODEST = 1e30  # bounds below it are far from what float32 can hold
 _LOW_24, _UNIT = np.array(0xFFFFFF, np.uint32), np.array(2.0**-24, np.float32)  # arrays: 0.3 us sooner than numbers
 _FEW = 512  # up to here four calls of NumPy are quicker than one of generated code
 _SCALAR_PAIRS = 16  # up to here Python's own arithmetic is quicker than NumPy's calls
+SCALAR_VALUES = 16  # ... of numbers that take one of its functions each
 
 
 def canonical32(gen: Generator, n: int) -> np.ndarray:
@@ -85,6 +86,12 @@ def canonical64(gen: Generator, n: int) -> np.ndarray:
     unit += words[1::2]
     unit *= 2.0**-53
     return unit
+
+
+def _few_units(gen: Generator, n: int) -> list[float]:
+    """`canonical64` by Python's own arithmetic."""
+    words = gen.words(2 * n).tolist()
+    return [((high & 0x1FFFFF) << 32 | low) * 2.0**-53 for high, low in zip(words[0::2], words[1::2], strict=True)]
 
 
 def uniform64(gen: Generator, n: int) -> np.ndarray:
@@ -156,10 +163,12 @@ def normal(
 
     Raises RuntimeError for std < 0. A complex number's parts have the variance std**2 / 2 each.
     """
-    if dtype is F32 and contiguous and std >= 0 and -_MODEST < mean < _MODEST and std < _MODEST:
+    if dtype is F32 and std >= 0 and -_MODEST < mean < _MODEST and std < _MODEST:
         n, native = prod(shape), random_normals.value
-        if n >= 16 and native is not None:
+        if n >= 16 and native is not None and contiguous:
             return _blocks(resolve(gen), n, native, mean, std).reshape(shape)
+        if 0 < n < 16:
+            return _serial(resolve(gen), n, mean, std, False).astype(F32).reshape(shape)
     dtype, (shape, n) = np.dtype(dtype), count(shape)
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
@@ -233,19 +242,27 @@ def _serial(gen: Generator, n: int, mean: float, std: float, exact: bool) -> np.
         cached, gen.cached_normal = gen.cached_normal, None
         fresh = n - (cached is not None)
         pairs = (fresh + 1) // 2
-        units = canonical64(gen, 2 * pairs)
         if pairs <= _SCALAR_PAIRS:
-            values = [value for u1, u2 in units.reshape(-1, 2).tolist() for value in _pair(u1, u2)]
+            units = _few_units(gen, 2 * pairs)
+            first = () if cached is None else (cached,)
+            standard: Any = [
+                *first,
+                *(v for u1, u2 in zip(units[0::2], units[1::2], strict=True) for v in _pair(u1, u2)),
+            ]
+            if fresh % 2:
+                gen.cached_normal = standard.pop()
+            standard = np.array(standard)
         else:
-            values = _pairs(units, exact)
-            values[-2:] = _pair(*units[-2:].tolist())  # the cache is the C library's bits at any size
-        if fresh % 2:
-            gen.cached_normal = float(values[-1])
-    standard = np.empty(n)
-    standard[n - fresh :] = values[:fresh]
-    if cached is not None:
-        standard[0] = cached
-    return fma(standard, std, mean)
+            uniforms = canonical64(gen, 2 * pairs)
+            values = _pairs(uniforms, exact)
+            values[-2:] = _pair(*uniforms[-2:].tolist())  # the cache is the C library's bits at any size
+            if fresh % 2:
+                gen.cached_normal = float(values[-1])
+            standard = np.empty(n)
+            standard[n - fresh :] = values[:fresh]
+            if cached is not None:
+                standard[0] = cached
+    return standard + 0.0 if std == 1 and mean == 0 else fma(standard, std, mean)
 
 
 def _pair(u1: float, u2: float) -> tuple[float, float]:
@@ -306,9 +323,18 @@ def exponential(gen: Generator | None, shape: Any, dtype: Any, lambd: float = 1.
             "Exponential distribution is a continuous probability distribution. dtype must be a floating point but "
             f"you specified {torch_name(dtype)}"
         )
+    if n <= SCALAR_VALUES and lambd == 1 and dtype == F32:
+        return np.array(few_exponentials(resolve(gen), n), F32).reshape(shape)
     values = libm("log1p", -uniform64(resolve(gen), n), dtype == np.float64)
     values *= -1.0 / lambd
     return _narrow(values, dtype).reshape(shape)
+
+
+def few_exponentials(gen: Generator, n: int) -> list[float]:
+    """n exponentially distributed numbers of rate 1, before they are rounded to float32, by Python's own arithmetic."""
+    with gen.lock:
+        units = _few_units(gen, n)
+    return [-math.log1p(-u) for u in units]
 
 
 def cauchy(gen: Generator | None, shape: Any, dtype: Any, median: float = 0.0, sigma: float = 1.0) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..dispatch.extension_points import random_trials
 from ..tensor.casting import dense_like
-from .continuous import canonical32, canonical64, exponential, uniform64
+from .continuous import SCALAR_VALUES, canonical32, canonical64, exponential, few_exponentials, uniform64
 from .layout import FLOATING, NUMBERS, NUMBERS_OR_BOOL, cast, count, name_of, require, store, torch_name
 from .libm import libm
 from .mersenne import WORDS, Generator, resolve
@@ -135,6 +135,8 @@ def multinomial(gen: Generator | None, p: np.ndarray, num_samples: int, replacem
     gen = resolve(gen)
     if replacement and num_samples > 1:
         return _with_replacement(gen, np.atleast_2d(p), num_samples).reshape(shape)
+    if num_samples == 1 and p.size == p.shape[-1] <= SCALAR_VALUES and p.dtype == np.float32:
+        return np.full(shape, _one_of_few(gen, p))
     wide = p.astype(np.float64)
     if not (np.isfinite(wide) & (wide >= 0)).all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
@@ -146,6 +148,18 @@ def multinomial(gen: Generator | None, p: np.ndarray, num_samples: int, replacem
         return scores.argmax(-1, keepdims=True).astype(np.int64, copy=False)
     rows = [_largest(row, num_samples) for row in scores.astype(np.float64, copy=False).reshape(-1, p.shape[-1])]
     return np.stack(rows).reshape(shape).astype(np.int64, copy=False)
+
+
+def _one_of_few(gen: Generator, p: np.ndarray) -> int:
+    """The place of the one that is drawn from a row of weights."""
+    weights = p.reshape(-1)
+    values = weights.tolist()
+    if not all(0 <= v < math.inf for v in values):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if not any(values):
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        return (weights / np.array(few_exponentials(gen, len(values)), np.float32)).argmax()
 
 
 def _largest(scores: np.ndarray, n: int) -> np.ndarray:

@@ -29,6 +29,7 @@ INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 WIDE_RANGE = 1 << 28  # from here on a value takes two words, against the skew of the remainder
 WIDE_PERMUTATION = (2**32 - 1) // 20
 _INT64 = np.dtype(np.int64)
+_FEW_VALUES = 16  # up to here Python's own arithmetic is quicker than NumPy's calls
 _FEW = 1 << 10  # swaps that a loop makes sooner than the arrays
 
 
@@ -42,7 +43,7 @@ def words64(words: np.ndarray) -> np.ndarray:
 
 def remainder(values: np.ndarray, divisor: int) -> np.ndarray:
     """values % divisor for unsigned values and 0 < divisor <= 2**64, in place."""
-    if divisor > np.iinfo(values.dtype).max:
+    if divisor >> 8 * values.itemsize:
         return values
     d = values.dtype.type(divisor)
     if divisor & (divisor - 1) == 0:
@@ -78,6 +79,10 @@ def random_(
     if n == 0:
         return np.empty(shape, dtype)
     gen = resolve(gen)
+    if n <= _FEW_VALUES and span < WIDE_RANGE and dtype is _INT64:
+        with gen.lock:
+            words = gen.words(n).tolist()
+        return np.array([low + word % span for word in words], _INT64).reshape(shape)
     with gen.lock:
         raw = words64(gen.words(2 * n)) if span >= WIDE_RANGE else gen.words(n)
     values = remainder(raw, span).astype(_INT64)

@@ -185,14 +185,16 @@ def _no_match(name: str, given: tuple, forms: tuple[str, ...]) -> TypeError:
 
 def _limits(low: Any, high: Any, size: Any) -> tuple[Any, Any, Any]:
     """low, high and size of randint from its first three arguments: the limit may be one, the size is a sequence."""
-    given = tuple(v for v in (low, high, size) if v is not None)
+    given = low, high, size
     if size is None and isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
     if not (isinstance(size, (tuple, list)) and hasattr(low, "__index__") and hasattr(high, "__index__")):
         rest = "tuple of ints size, *, torch.Generator generator = None, " + _OPTIONS
-        raise _no_match("randint", given, ("(int high, " + rest, "(int low, int high, " + rest))
+        raise _no_match(
+            "randint", tuple(v for v in given if v is not None), ("(int high, " + rest, "(int low, int high, " + rest)
+        )
     return low, high, size
 
 
@@ -214,7 +216,8 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=None
     >>> randint(10, (4,))
     tensor([4, 9, 3, 0])
     """
-    check_options(layout, pin_memory)
+    if layout is not None or pin_memory:
+        check_options(layout, pin_memory)
     low, high, size = _limits(low, high, size)
     shape, limits = new_shape_from((size,), "randint"), (int(low), int(high))
     if out is not None:
