@@ -92,9 +92,13 @@ def composed(record: Op, tensors: tuple, metadata: tuple) -> Any:
 
 def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
     """Call operator `record`. `error` is what the fast path met, or None where it did not apply."""
+    state = thread.state
     if error is not None:
         raise_if_interrupted(error)
-    state = thread.state
+    elif record.kind == "binary" and state.level <= 1 and isinstance(tensors[0], Tensor):
+        result = _of_two_types(record, *tensors, metadata, state)
+        if result is not None:
+            return result
     if record.signature.flags:
         name = record.name.partition(".")[0]
         if wrong := wrong_flag(name, [(n, metadata[i]) for i, n in record.signature.flags]):
@@ -132,6 +136,49 @@ def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -
     if state.level > 1:
         observe(state, record, tensors, metadata, result, r)
     return result
+
+
+# (operator, type, has dimensions, the other's type, has dimensions) -> the type of both; None where there is more to it
+_common: dict[tuple, np.dtype | None] = {}
+
+
+def _of_two_types(record: Op, x: Tensor, y: Any, metadata: tuple, state: Any) -> Any:
+    """The result for arrays of two types, or whole numbers and a float, by the entry point for one type: 4 us instead of 14."""
+    a, is_tensor = x._array, isinstance(y, Tensor)
+    if type(a) is not np.ndarray:
+        return None
+    if is_tensor:
+        b = y._array
+        if type(b) is not np.ndarray:
+            return None
+        key: tuple = record, a.dtype, a.ndim > 0, b.dtype, b.ndim > 0
+    elif type(y) is float or (type(y) is int and record.promote == "float"):
+        key = record, a.dtype, a.ndim > 0, type(y), dtypes.get_default_dtype()
+    else:
+        return None
+    d = _common.get(key, ...)
+    if d is ...:
+        d = _common[key] = _simple_type(record, x, y)
+    if d is None:
+        return None
+    arrays = [cast(a, d), cast(b, d) if is_tensor else y]
+    result = record.function(wrap(arrays[0]), wrap(arrays[1]) if is_tensor else y, *metadata)
+    if x._edge is None and not (is_tensor and y._edge is not None):
+        return result
+    return _finish(record, (x, y), arrays, metadata, result._array, state)
+
+
+def _simple_type(record: Op, x: Tensor, y: Any) -> np.dtype | None:
+    """The type that two operands are brought to; None for those that round in another way, or depend on the default type."""
+    if record.promote == "bool" or record.lacks:
+        return None
+    types = {t.dtype for t in (x, y) if isinstance(t, Tensor)}
+    d = common_type(record, (x, y))
+    assert d is not None  # of two operands
+    by_default = len(types) == 2 and d.category >= 2 and all(t.category < 2 for t in types)
+    if by_default or types == {d} or d.category > 2 or d in dtypes.FLOAT8 or types & set(dtypes.FLOAT8):
+        return None
+    return None if d.category == 2 and d.itemsize == 2 else d.numpy
 
 
 def _call_conjugated(record: Op, tensors: tuple, metadata: tuple, state: Any) -> Any:
