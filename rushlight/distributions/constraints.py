@@ -253,7 +253,7 @@ def holds(constraint: Any, value: Tensor) -> bool:
         and profiled_block.value is None
         and not function_modes()
     ):
-        return bool(constraint.check(value._array).all())
+        return bool(thread.state.run(constraint.check, value._array).all())
     return assert_all(constraint.check(value).all())
 
 

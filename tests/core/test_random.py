@@ -316,3 +316,32 @@ def test_fewer_samples_are_the_first_of_more(n):
     p = np.tile([0.0, 0.0, 1.0, 0.0, 3.0], 20).reshape(2, 50).astype(np.float32)
     all_of_them = random.multinomial(Generator().manual_seed(4), p, 50)
     np.testing.assert_array_equal(random.multinomial(Generator().manual_seed(4), p, n), all_of_them[:, :n])
+
+
+@pytest.mark.parametrize(
+    "p", [[0.5, 0.5], [0.0, 1.0, 0.0], [2.0, 0.1, 3.0, 0.0, 7.5], list(range(16)), list(range(17))]
+)
+def test_one_of_a_row_is_one_of_many_rows(p):
+    """By Python's arithmetic as by NumPy's, and the stream goes on from the same place."""
+    row = np.array(p, np.float32)
+    for seed in range(40):
+        one, many = Generator().manual_seed(seed), Generator().manual_seed(seed)
+        drawn = random.multinomial(one, row, 1)
+        rows = random.multinomial(many, np.stack([row, np.ones_like(row)]), 1)
+        assert drawn.dtype == np.int64 and drawn.shape == (1,) and drawn == rows[0]
+        one.words(2 * row.size)  # what the second row took
+        assert one.random32() == many.random32()
+
+
+def test_few_numbers_are_the_first_of_many():
+    few, many = Generator().manual_seed(5), Generator().manual_seed(5)
+    integers = [random.randint(few, n, np.int64, -3, 1000) for n in (1, 5, 16)]
+    np.testing.assert_array_equal(np.concatenate(integers), random.randint(many, 22, np.int64, -3, 1000))
+    waits = [random.exponential(few, n, np.float32) for n in (1, 5, 16)]
+    np.testing.assert_array_equal(np.concatenate(waits), random.exponential(many, 22, np.float32))
+
+
+@pytest.mark.parametrize("weights", [[np.nan, 1.0], [-1.0, 2.0], [np.inf, 1.0], [0.0, 0.0]])
+def test_weights_of_few_are_checked(weights):
+    with pytest.raises(RuntimeError, match=r"probability tensor contains either|sum of probabilities <= 0"):
+        random.multinomial(Generator(), np.array(weights, np.float32), 1)

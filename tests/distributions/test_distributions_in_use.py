@@ -319,3 +319,20 @@ def test_compiled():
         values = [f(torch.tensor([0.0, i])) for i in (1.0, 2.0, 3.0)]
         answers.append([*values, *torch.autograd.grad(sum(values), scale)])
     torch.testing.assert_close(answers[1], answers[0])
+
+
+REGIONS = [
+    D.constraints.real, D.constraints.real_vector, D.constraints.positive, D.constraints.nonnegative, D.constraints.unit_interval,
+    D.constraints.boolean, D.constraints.nonnegative_integer, D.constraints.integer_interval(0, 3), D.constraints.less_than(0.5),
+    D.constraints.half_open_interval(0, 1), D.constraints.interval(torch.tensor(0.0), torch.tensor(1.0)), D.constraints.simplex,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("region", REGIONS, ids=repr)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool], ids=str)
+def test_values_are_inside_where_each_of_them_is(region, dtype):
+    values = [[0.0, 1.0], [1.0, 1.0], [0.25, 0.75], [-1.0, 0.0], [3.0, 2.0], [0.5, math.nan], [math.inf, 0.0]]
+    for row in values:
+        if dtype.is_floating_point or all(map(math.isfinite, row)):
+            value = torch.tensor(row).to(dtype)
+            assert D.constraints.holds(region, value) is bool(region.check(value).all())

@@ -300,3 +300,22 @@ def test_asarray_decides_about_gradients(monkeypatch):
     assert torch.asarray(leaf, requires_grad=False) is leaf and not leaf.requires_grad
     assert torch.asarray(leaf, requires_grad=True) is leaf and leaf.requires_grad
     assert torch.asarray([1.0], requires_grad=True).requires_grad
+
+
+@pytest.mark.parametrize("data", [1e300, -1e39, [1.0, 1e300], [[1e300]], float("nan"), [float("inf")]])
+def test_numbers_beyond_a_type_warn_of_nothing(data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        t = torch.tensor(data)
+    assert t.dtype is f32 and not t.isfinite().all()
+
+
+def test_numbers_by_themselves_take_the_default_type():
+    torch.set_default_dtype(f64)
+    try:
+        assert torch.tensor(0.1).dtype is f64 and torch.tensor(0.1).item() == 0.1
+    finally:
+        torch.set_default_dtype(f32)
+    assert torch.tensor(-0.0).signbit() and torch.tensor(1 << 40).item() == 1 << 40
+    with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+        torch.tensor(1 << 63)

@@ -397,3 +397,36 @@ def test_scaled_complex_sums_have_conjugate_gradients():
     y.grad = None
     rl.sub(x, y, alpha=1 - 2j).real.sum().backward()
     assert y.grad.item() == -1 - 2j
+
+
+TYPES = (rl.bool, rl.uint8, rl.int64, rl.float16, rl.bfloat16, rl.float32, rl.float64, rl.complex64)
+
+
+@pytest.mark.parametrize("name", ["add", "mul", "true_divide", "pow", "maximum", "eq", "remainder", "atan2"])
+def test_two_types_are_brought_to_one(name):
+    """The entry point for one type gives what it gives to tensors that are brought to it; gradients have their tensor's type."""
+    operator_ = getattr(rl, name)
+    small, scalar = rl.tensor([[1, 2, 3], [1, 1, 2]]), rl.tensor(2)
+    for one in TYPES:
+        for other in TYPES:
+            for y in (small, scalar):
+                a, b = small.to(one).t(), y.t().to(other) if y.ndim else y.to(other)
+                common = rl.result_type(a, b)
+                if one is other or (name in ("maximum", "remainder", "atan2") and common.is_complex):
+                    continue
+                if rl.bool in (one, other) and name == "pow" and common is rl.bool:
+                    continue
+                want = operator_(a.to(common), b.to(common))
+                got = operator_(a, b)
+                assert got.dtype is want.dtype and got.stride() == want.stride()
+                rl.testing.assert_close(got, want, rtol=1e-2, atol=0, equal_nan=True)
+
+
+def test_gradients_of_two_types():
+    x = rl.tensor([1.0, 2.0], requires_grad=True)
+    y = rl.tensor([3.0, 4.0], dtype=rl.float64, requires_grad=True)
+    mask, count = rl.tensor([True, False]), rl.tensor(3)
+    (x * y + x * mask - x / count).sum().backward()
+    assert x.grad.dtype is rl.float32 and y.grad.dtype is rl.float64
+    np.testing.assert_allclose(x.grad.numpy(), [3 + 1 - 1 / 3, 4 - 1 / 3], rtol=1e-6)
+    assert y.grad.tolist() == [1.0, 2.0]

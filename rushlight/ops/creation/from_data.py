@@ -62,20 +62,38 @@ def _flat_numbers(data: list, dtype: Any) -> np.ndarray | None:
     for v in data:
         if type(v) is not kind:
             return None
-    if dtype is None:
-        try:
-            return np.array(
-                data, dtypes.get_default_dtype().numpy if kind is float else np.int64 if kind is int else np.bool_
-            )
-        except OverflowError:
-            return None
-    return None
+    if dtype is not None:
+        return None
+    if kind is float:
+        with np.errstate(over="ignore"):
+            return np.array(data, dtypes.get_default_dtype().numpy)
+    try:
+        return np.array(data, np.int64 if kind is int else np.bool_)
+    except OverflowError:
+        return None
+
+
+_MODEST = 60_000  # numbers below it are finite in each type of floats
+
+
+def _one_number(value: Any) -> np.ndarray | None:
+    """The array of a number of Python's; None where a closer look is needed."""
+    kind = type(value)
+    if kind is float:
+        return np.array(value, dtypes.get_default_dtype().numpy) if -_MODEST < value < _MODEST else None
+    if kind is int:
+        return np.array(value, np.int64) if -_MODEST < value < _MODEST else None
+    return np.array(value) if kind is bool else None
 
 
 def array_from(data: Any, dtype: Any = None) -> np.ndarray:
     """A fresh array of the values in `data`, of `dtype` or the type that torch infers."""
     if type(data) is list and data and type(data[0]) in _NUMBERS:
         quick = _flat_numbers(data, dtype)
+        if quick is not None:
+            return quick
+    elif dtype is None:
+        quick = _one_number(data)
         if quick is not None:
             return quick
     if isinstance(data, Tensor):
