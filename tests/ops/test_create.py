@@ -1,5 +1,6 @@
 """Making, copying and converting tensors. The types and errors expected are torch 2.13's."""
 
+import math
 import warnings
 
 import numpy as np
@@ -319,3 +320,20 @@ def test_numbers_by_themselves_take_the_default_type():
     assert torch.tensor(-0.0).signbit() and torch.tensor(1 << 40).item() == 1 << 40
     with pytest.raises(ValueError, match="Overflow when unpacking long long"):
         torch.tensor(1 << 63)
+
+
+@pytest.mark.parametrize("dtype", [f32, torch.float16, torch.bfloat16, f64], ids=str)
+def test_spaced_numbers_and_draws_beyond_a_type_warn_of_nothing(dtype):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.linspace(-3e38, 3e38, 3, dtype=dtype)
+        assert dtype is f64 or torch.logspace(30, 50, 5, dtype=dtype)[-1] == math.inf
+        assert torch.arange(0, 1e39, 1e38)[-1] == math.inf
+        assert dtype is f64 or not torch.empty(40, dtype=dtype).normal_(0, 1e39).isfinite().all()
+        assert dtype is not torch.float16 or (torch.full((2,), 60000.0, dtype=dtype) * 2.5).isinf().all()
+
+
+@pytest.mark.parametrize("dtype", [f32, torch.float16], ids=str)
+def test_a_number_to_scatter_has_to_fit(dtype):
+    with pytest.raises(RuntimeError, match="cannot be converted to type .* without overflow"):
+        torch.ones(2, dtype=dtype).scatter_(0, torch.tensor([0]), 1e39, reduce="multiply")

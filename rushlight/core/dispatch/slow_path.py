@@ -413,7 +413,7 @@ def _dims(t: Any) -> int | None:
 def _narrowed(r: Any, arrays: list) -> Any:
     """A result of 16-bit floats and a number, in their type."""
     short = [a.dtype for a in arrays if a.dtype.itemsize == 2]
-    return as_array(r).astype(short[0], copy=False) if short and r.dtype.itemsize == 4 else r
+    return thread.state.run(as_array(r).astype, short[0]) if short and r.dtype.itemsize == 4 else r
 
 
 def _as_type(t: Any, d: Any) -> Any:

@@ -169,11 +169,19 @@ def normal(
             return _blocks(resolve(gen), n, native, mean, std).reshape(shape)
         if 0 < n < 16:
             return _serial(resolve(gen), n, mean, std, False).astype(F32).reshape(shape)
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # moments that float32 cannot hold, and draws beyond a 16-bit type
+        return _normal(gen, shape, dtype, mean, std, contiguous)
+
+
+def _normal(gen: Generator | None, shape: Any, dtype: Any, mean: float, std: float, contiguous: bool) -> np.ndarray:
+    """`normal` of any type and moments."""
     dtype, (shape, n) = np.dtype(dtype), count(shape)
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if dtype.kind == "c":
-        parts = normal(gen, (*shape, 2), _part(dtype), mean, std / math.sqrt(2), contiguous)
+        parts = _normal(gen, (*shape, 2), _part(dtype), mean, std / math.sqrt(2), contiguous)
         return _as_complex(parts, dtype)
     if n == 0:
         return np.empty(shape, dtype)

@@ -7,7 +7,9 @@ second; arange fills pairs of vectors, each counted on from its own first elemen
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +28,21 @@ _COUNTED = 1 << 24  # float32 holds the whole numbers up to here
 _FEW = 1024  # numbers, which Python's power makes as fast
 
 
+_Made = TypeVar("_Made", bound=Callable[..., Any])
+
+
+def _silent(make: _Made) -> _Made:
+    """Numbers that a type does not hold become infinite, or nan, without NumPy's warnings."""
+
+    @wraps(make)
+    def run(*arguments: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return make(*arguments)
+
+    return run  # type: ignore[return-value]
+
+
+@_silent
 def spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
     """The n numbers of linspace."""
     if not n:
@@ -58,8 +75,7 @@ def _spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
     count[n // 2 :] -= n - 1
     limits = np.full(n, end)
     limits[: n // 2] = start
-    with np.errstate(over="ignore"):
-        step = (end - start) / kind.type(n - 1)
+    step = (end - start) / kind.type(n - 1)
     if n > LARGE and np.isfinite(step):
         return multiply_add(count, step, limits)
     return _fused(count, step, limits)
@@ -84,6 +100,7 @@ def _spaced_plainly(start: Any, end: Any, n: int) -> np.ndarray | None:
     return total.astype(_SINGLE)
 
 
+@_silent
 def powers(base: float, start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
     """The n numbers of logspace: `base` to the power of equally spaced exponents, without fused operations."""
     if not n:
@@ -96,12 +113,10 @@ def powers(base: float, start: Any, end: Any, n: int, kind: np.dtype) -> np.ndar
     step, i = float(end - start) / max(n - 1, 1), np.arange(n)
     exponents = np.where(i < n // 2, float(start) + step * i, float(end) - step * (n - 1 - i))
     if kind == _SINGLE and n > _FEW:  # of which NumPy's last digit in double precision decides one in 2**29
-        with np.errstate(all="ignore"):
-            return np.power(float(base), exponents).astype(kind)
+        return np.power(float(base), exponents).astype(kind)
     numbers = _power(float(base), exponents)
     if kind.kind in "iu":
-        with np.errstate(all="ignore"):
-            return cast(numbers, kind)
+        return cast(numbers, kind)
     return (numbers.astype(_SINGLE) if kind.itemsize == 2 else numbers).astype(kind)
 
 
@@ -113,6 +128,7 @@ def _power(base: float, exponents: np.ndarray) -> np.ndarray:
         return np.power(base, exponents)
 
 
+@_silent
 def counted(start: float, step: float, n: int, kind: np.dtype) -> np.ndarray:
     """The n numbers of arange for a floating type."""
     if kind.itemsize >= 4 and start == int(start) and step == int(step) and abs(start) + abs(step) * n < 1 << 24:

@@ -336,7 +336,9 @@ def _reduce_order(input: Tensor, dim: int, index: Tensor, src: Any, reduce: str)
     if isinstance(src, Tensor):
         warn_once(_OLDER_REDUCE)
     else:
-        src = constant(on_device_of(index._array, np.full, index._array.shape, src, input.dtype.numpy))
+        src = constant(
+            on_device_of(index._array, np.full, index._array.shape, exact(src, input.dtype.numpy), input.dtype.numpy)
+        )
     return index, src, dim, reduce
 
 
