@@ -480,7 +480,7 @@ atan2 = binary(
     """, promote="float", aliases=("arctan2",), **FUNCTION_ROW,
 )  # fmt: skip
 hypot = binary(
-    "hypot", of_arrays(for_types("fV", "hypot_cpu", np.hypot)), lambda g, x, out: g * (x / out), lambda g, y, out: g * (y / out),
+    "hypot", of_arrays(for_types("fV", "hypot_cpu", np.hypot)), lambda g, x, out: g * x / out, lambda g, y, out: g * y / out,
     """sqrt(input^2 + other^2) of each pair of elements, without overflow between.
 
     >>> hypot(tensor([3.0]), tensor([4.0]))

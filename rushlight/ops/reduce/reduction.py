@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.device.buffer import Buffer
 from ...core.dispatch.errors import type_error
-from ...core.dispatch.mode import may_branch_on_data, thread
+from ...core.dispatch.mode import is_grad_enabled, may_branch_on_data, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
@@ -498,7 +498,10 @@ def _(g, input, out):
         if input._array.size == 1:
             return g.expand(input.shape)
         others = _product_of_others(input.reshape(-1), 0).reshape(input.shape)
-        return (g * conjugate(others)).masked_fill((input.detach() == 0).sum() > 1, 0)
+        found = g * conjugate(others)
+        if is_grad_enabled():
+            return found
+        return found.masked_fill((input.detach() == 0).sum() > 1, 0)  # in torch nan elsewhere does not reach them
 
     return unless_zero(input, lambda x: g * conjugate(out / x), otherwise)
 
