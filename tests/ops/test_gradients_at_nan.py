@@ -124,3 +124,13 @@ def test_of_soft_margins_beyond_the_exponential_function():
 def test_margins_that_are_just_met_have_no_gradient():
     target = torch.tensor([0, -1, 0])
     assert _first(lambda x: F.multilabel_margin_loss(x, target), [0.0, -1.0, -0.5], 3.0) == [-1.0, 0.0, 1.0]
+
+
+def test_running_products_behind_zeros():
+    """Recorded from torch 2.13: what follows a second zero has no part in the gradient, and after the first there is none."""
+    for dtype in (torch.float32, torch.float64):
+        assert _first(lambda x: x.cumprod(0), [0.0, 0.0, math.inf, NAN], 1.5, dtype) == [1.5, 0.0, 0.0, 0.0]
+        assert _first(lambda x: x.cumprod(0), [2.0, 0.0, 2.0, math.inf], 1.0, dtype) == [1.0, math.inf, 0.0, 0.0]
+    x = torch.tensor([2.0, 0.0, 3.0], requires_grad=True)
+    step = torch.compile(lambda x: torch.autograd.grad(x.cumprod(0).sum(), x)[0])
+    assert [step(x).tolist() for _ in range(3)] == [[1.0, 8.0, 0.0]] * 3

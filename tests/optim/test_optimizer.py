@@ -127,7 +127,7 @@ def test_updates_of_lists_refuse_a_repeated_parameter_where_the_order_of_operati
 def test_fused_steps_refuse_a_repeated_parameter_where_steps_are_counted():
     for options in ({"fused": True}, {"foreach": True}):
         p = with_grad(leaf())
-        with pytest.raises(NotImplementedError, match="Adam with .* a parameter given twice"):
+        with pytest.raises(NotImplementedError, match="a parameter given twice"):
             torch.optim.Adam([p, p], **options).step()
 
 
