@@ -222,7 +222,11 @@ def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduct
     """
     if not isinstance(target, Tensor):
         raise argument_type("poisson_nll_loss", "target", 2, target)
-    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if log_input:
+        product = target * input  # first: the gradient takes its memory order from what is recorded last
+        loss = input.exp() - product
+    else:
+        loss = input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * np.pi * target).log()
         loss = loss + stirling.masked_fill(target <= 1, 0)

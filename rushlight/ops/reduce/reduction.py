@@ -390,6 +390,8 @@ def _mean_dim(input, /, dim, keepdim, dtype):
 @_mean_dim.vjp
 def _(g, input_shape, dim, keepdim):
     n = count_of(input_shape, dim)
+    if n and type(g._array) is np.ndarray and not g._array.flags.c_contiguous:  # the result has the order of g
+        return sum_gradient(g, input_shape, dim, keepdim) / n
     return spread(g / n if n else g, input_shape, dim, keepdim)
 
 
