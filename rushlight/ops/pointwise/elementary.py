@@ -599,9 +599,14 @@ def _(g):
 def _round_decimals(input, /, decimals):
     if input.dtype.kind not in "fV":
         raise not_implemented("round_vml_cpu", input.dtype)
+    return _rounded(input, decimals)
+
+
+@widened
+def _rounded(x, decimals):
     scale = 10.0 ** (decimals if decimals >= 0 else -decimals)
-    a = np.rint(input * scale) / scale if decimals >= 0 else np.rint(input / scale) * scale
-    return a.astype(input.dtype)
+    a = np.rint(x * scale) / scale if decimals >= 0 else np.rint(x / scale) * scale
+    return a.astype(x.dtype)
 
 
 @_round_decimals.vjp
