@@ -26,13 +26,13 @@ KNOWN: list[tuple[str, str, str, str]] = [
         "",
         r"vmap\((jac|grad)",
         "^stride: ",
-        "results of one transform within another lie in memory in the inner one's order",
+        "results of one transform within another have the inner one's order in memory",
     ),
     (
         "",
         r"jac(rev|fwd)\(torch.func.jac",
         "^stride: ",
-        "results of one transform within another lie in memory in the inner one's order",
+        "results of one transform within another have the inner one's order in memory",
     ),
     (
         "module-transforms",
@@ -97,7 +97,7 @@ KNOWN: list[tuple[str, str, str, str]] = [
         r"^value: ( |\[\d\] )-?(0\.0|[\d.]+e-(0[6-9]|[1-9]\d)) at .*; torch -?(0\.0|[\d.]+e-(0[6-9]|[1-9]\d))$",
         "a number that is 0 but for rounding: deviations of equal numbers, gradients that cancel",
     ),
-    ("", "func.hessian", "^stride: ", "results of one transform within another lie in memory in the inner one's order"),
+    ("", "func.hessian", "^stride: ", "results of one transform within another have the inner one's order in memory"),
     ("", "grad", "^accepts.*unique_dim", "`unique` along a dimension has a gradient"),
     (
         "odd-options",
@@ -119,7 +119,7 @@ KEPT: list[tuple[str, str, str, str]] = [
         "grad(F.elu, leaf(*[nan] * 16))[0].item()",
         "1.0",
         "nan",
-        "torch answers by where an element lies in its vectors; so do celu, selu and hardswish, of 64 to 127 bytes",
+        "torch answers by the place of an element in its vectors; so do celu, selu and hardswish, of 64 to 127 bytes",
     ),
     (
         "second(lambda x: x.logcumsumexp(0) ** 2, leaf(0.0, 1.0, dtype=torch.float64)).tolist()",
