@@ -56,14 +56,18 @@ class Packed:
 
     __slots__ = ("edge", "is_tensor", "packed", "unpack")
 
-    def __init__(self, value: Any, hooks: tuple[Callable, Callable]):
+    def __init__(self, value: Any, hooks: tuple[Callable, Callable], result_of: Any = None):
         self.is_tensor = isinstance(value, Tensor)
         t = value if self.is_tensor else wrap(value)
         self.edge = t._edge
         pack, self.unpack = hooks
         version = version_of(t)
+        if result_of is not None:
+            t._edge = result_of  # a hook sees a result with its history
         with no_grad():
             self.packed = pack(t)
+        if self.packed is t and result_of is not None:
+            t._edge = None  # its node keeps it: with the history it would keep itself
         if version_of(t) != version:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be "
@@ -97,20 +101,26 @@ def pack_result(result: Any) -> None:
         if node is None or type(node) is Leaf:
             continue
         if node.hooks is None or not node.hooks.packed:
-            _pack_node(node, hooks)
+            _pack_node(node, hooks, edge)
 
 
-def _pack_node(node: Any, hooks: tuple) -> None:
+def _pack_node(node: Any, hooks: tuple, edge: Any) -> None:
     names = type(node).saved_names
     slots = [i for i, v in enumerate(node.saved) if isinstance(v, Tensor)]
     slots += [i for i, n in enumerate(names) if is_result(n) and isinstance(node.saved[i], np.ndarray)]
     if slots:
         values = [None if n.endswith(KEPT) else v for n, v in zip(names, node.saved, strict=True)]
         slots.sort(key=lambda i: place_among_saved(type(node).op, names[i]))
-        packed = {i: Packed(values[i], hooks) for i in slots}
+        op = type(node).op
+        packed = {i: Packed(values[i], hooks, edge if _has_history(op, names[i]) else None) for i in slots}
         node.saved = tuple(packed.get(i, v) for i, v in enumerate(values))
         node.storage = None  # the result belongs to the hooks now: keep no memory, check no version (as torch)
         hooks_of(node).packed = True
+
+
+def _has_history(op: Any, name: str) -> bool:
+    """Whether a saved value is a result that gradients flow through, not a statistic that the kernel returns besides."""
+    return is_result(name) and (name == "out" or op.outputs < 0 or int(name[3:]) < op.outputs)
 
 
 def opened(saved: tuple) -> tuple:

@@ -100,6 +100,11 @@ class Algorithm(Optimizer):
         params, grads, states = self._gather(group)
         if "fused" in group and not self._unscale(group, grads):
             return
+        if len({*map(id, params)}) != len(params) and self._in_lockstep(group):
+            raise NotImplementedError(
+                f"{type(self).__name__} with foreach=True or fused=True and a parameter given twice: each operation of "
+                "the update would run for both before the next; give the parameter once, or pass foreach=False"
+            )
         lists: list[list | None] = [params, grads]
         for name in update.state:
             if name in unused:
@@ -118,6 +123,10 @@ class Algorithm(Optimizer):
         if started is not None:
             for state, entry in zip(states, lists[-1] or (), strict=True):
                 state[started] = entry
+
+    def _in_lockstep(self, group: dict[str, Any]) -> bool:
+        """Whether torch, by operations over lists, updates a parameter that is given twice to other numbers."""
+        return bool(group.get("foreach") or (group.get("fused") and "step" in self._over_lists.state))
 
     def _perform(self, update: Callable, lists: list[Any], options: dict[str, Any]) -> None:
         """Call ``update``, the rule over lists: of parameters, of their gradients, and of each entry of the state."""

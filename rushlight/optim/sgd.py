@@ -22,7 +22,8 @@ class SGD(Algorithm):
         p = p - lr * (g + momentum * buf if `nesterov` else buf)
 
     `lr` and `weight_decay` may be one-element tensors; with `differentiable=True` the step is recorded, and
-    gradients flow to them and through the parameters. `foreach` and `fused` give the same results as neither.
+    gradients flow to them and through the parameters. `foreach` and `fused` give the same results as neither (with a
+    parameter that is given twice, they raise where torch's results differ).
 
     Source: Sutskever et al., On the importance of initialization and momentum in deep learning, 2013.
 
@@ -83,6 +84,9 @@ class SGD(Algorithm):
 
     def _unused(self, group: dict[str, Any]) -> tuple[str, ...]:
         return ("momentum_buffer",) if group["momentum"] == 0 else ()
+
+    def _in_lockstep(self, group: dict[str, Any]) -> bool:
+        return bool(group["foreach"]) and (group["momentum"] != 0 or group["weight_decay"] != 0)
 
     def _perform(self, update: Callable, lists: list[Any], options: dict[str, Any]) -> None:
         if any(grad.is_sparse for grad in lists[1]):

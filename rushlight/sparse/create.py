@@ -287,8 +287,6 @@ class sparsetype(type):
             return _empty(_size(sizes), cls.dtype, False)
         if len(args) > 3 or len(args) < 2:
             raise TypeError(f"new() of torch.sparse.{cls.__name__} takes indices, values and a size, got {len(args)}")
-        if args[1].dtype is not cls.dtype:
-            raise TypeError(f"expected values of type {cls.dtype}, got {args[1].dtype}")
         _warn("indices, values, shape" if len(args) == 3 else "indices, values", "indices, values, shape")
         return sparse_coo_tensor(*args)
 

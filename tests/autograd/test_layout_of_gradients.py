@@ -3,6 +3,7 @@
 import pytest
 
 import rushlight as torch
+import rushlight.nn.functional as F
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,6 @@ def test_chosen_elements(f, strides):
         assert g.stride() == strides
 
 
-F = torch.nn.functional
 ROWS, COLUMNS = (4, 1), (1, 3)  # strides of a (3, 4) tensor
 OF_TWO = {  # operators of an input in columns: the strides of its gradient where the incoming one is in rows, as in torch
     "incoming": (
@@ -201,3 +201,29 @@ def test_the_gradient_of_a_base_whose_view_was_written_has_its_strides(write, tu
     write(y)
     for g in (torch.ones(4, 6), torch.ones(6, 4).t()):
         assert torch.autograd.grad(y, x, g, retain_graph=True)[0].stride() == x.stride()
+
+
+@pytest.mark.parametrize(
+    ("f", "make", "strides"),
+    [
+        (lambda x: x.take(torch.tensor([0, 2])), lambda: torch.ones(5, 4).t(), (1, 4)),
+        (
+            lambda x: F.grid_sample(x, torch.zeros(2, 3, 3, 2), align_corners=False),
+            lambda: torch.ones(2, 4, 6, 6).to(memory_format=torch.channels_last),
+            (144, 36, 6, 1),
+        ),
+        (lambda x: F.poisson_nll_loss(x, torch.ones(4, 5), reduction="none"), lambda: torch.ones(5, 4).t(), (1, 4)),
+    ],
+)
+def test_of_results_of_a_given_order(f, make, strides):
+    h = make().requires_grad_() * 1.0
+    (g,) = torch.autograd.grad(f(h).sum(), h)
+    assert g.stride() == strides
+
+
+def test_the_gradient_of_a_mean_has_the_order_of_what_arrives():
+    x = torch.ones(3, 4, 5, requires_grad=True)
+    y = x.mean(0)
+    (g,) = torch.autograd.grad(y, x, torch.ones(5, 4).t())
+    assert g.stride() == (20, 1, 4)
+    assert torch.equal(g, torch.full((3, 4, 5), 1 / 3))

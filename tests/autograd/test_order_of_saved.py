@@ -84,3 +84,43 @@ def test_inputs_whose_size_is_read_are_kept(call):
     z.backward()
     with pytest.raises(RuntimeError, match="second time"):
         z.backward()
+
+
+@pytest.mark.parametrize("name", ["exp", "sigmoid", "tanh", "relu", "sqrt"])
+def test_hooks_see_results_with_their_history(name):
+    seen, opened = [], []
+
+    def pack(t):
+        seen.append((t.requires_grad, t.is_leaf))
+        return t
+
+    x = torch.ones(2, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: opened.append(t) or t):
+        y = getattr(x, name)()
+    assert seen[-1] == (True, False)
+    y.sum().backward()
+    assert opened[-1].tolist() == y.tolist() and x.grad is not None
+
+
+def test_a_result_that_hooks_keep_is_freed_with_its_graph():
+    import gc
+    import weakref
+
+    x = torch.ones(2, requires_grad=True)
+    gc.collect()
+    gc.disable()
+    try:
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            y = x.exp()
+        node = weakref.ref(y.grad_fn)
+        del y
+        assert node() is None
+    finally:
+        gc.enable()
+
+
+def test_hooks_see_statistics_without_history():
+    seen = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.requires_grad) or t, lambda t: t):
+        F.batch_norm(torch.ones(2, 3, requires_grad=True), None, None, training=True)
+    assert seen == [True, False, False]

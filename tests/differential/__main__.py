@@ -31,7 +31,7 @@ from typing import Any
 
 from .comparison import compare
 from .execution import Session
-from .known import KNOWN
+from .known import KNOWN, PAGE, page
 
 ROOT = Path(__file__).parents[2]
 _CHUNK = 50
@@ -184,10 +184,14 @@ def main() -> int:
     parser.add_argument(
         "--record", type=Path, metavar="FILE", help="write the programs that agree, with torch's outcomes"
     )
+    parser.add_argument("--list", action="store_true", help="write docs/differences.md, what differs and stays")
     parser.add_argument("--role", choices=["make", "replay", "load-back"], help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.role:
         return _serve(options.role)
+    if options.list:
+        PAGE.write_text(page())
+        return 0
     if not options.torch:
         parser.error("--torch PYTHON, or RUSHLIGHT_TORCH_PYTHON, has to name an interpreter with torch")
     tester = Tester(options.torch, options.theme, options.show)

@@ -158,3 +158,13 @@ def test_operators_see_its_elements_in_any_number_of_dimensions(shape):
             assert outcome(f, view, *rest) == outcome(f, plain, *rest), f
     for f in [getattr(torch, name) for name in BINARY.split()]:
         assert outcome(f, view, view) == outcome(f, plain, plain), f
+
+
+def test_a_negated_view_is_seen_as_pairs():
+    x = torch.complex(torch.ones(2), torch.ones(2) * 2)
+    pairs = torch.view_as_real(x._neg_view())
+    assert pairs.tolist() == [[-1.0, -2.0]] * 2 and pairs.is_neg()
+    pairs.add_(3.0)
+    assert x.tolist() == [-2 - 1j] * 2
+    with pytest.raises(RuntimeError, match="unresolved conjugated"):
+        torch.view_as_real(x.conj()._neg_view())

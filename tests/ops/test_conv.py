@@ -246,3 +246,14 @@ def test_one_padding_in_a_tuple_is_for_all_dimensions():
     layer = rl.nn.Conv2d(3, 4, 3, padding=(1,))
     assert layer.padding == (1,) and layer(rl.rand(2, 3, 8, 8)).shape == (2, 4, 8, 8)
     assert rl.nn.Conv2d(3, 4, (3, 3, 3)).weight.shape == (4, 3, 3, 3, 3)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_an_input_without_channels_has_none_after_a_convolution(n):
+    conv = getattr(rl.nn.functional, f"conv{n}d")
+    x, w = rl.ones(2, 0, *[5] * n, requires_grad=True), rl.ones(3, 0, *[2] * n, requires_grad=True)
+    y = conv(x, w, rl.ones(3), stride=2, padding=1)
+    assert y.shape == (2, 0, *[3] * n)  # as in torch
+    y.sum().backward()
+    assert x.grad.shape == x.shape and w.grad.shape == w.shape
+    assert conv(x[0], w).shape == (0, *[4] * n)

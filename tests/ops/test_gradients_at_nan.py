@@ -97,3 +97,40 @@ def test_slope_of_celu_has_alpha_rounded():
     x = torch.tensor([-1e-9], dtype=torch.float64, requires_grad=True)
     F.celu(x, 1.7).backward()
     assert x.grad.item() == pytest.approx(1.7 / 1.7000000476837158, rel=1e-8) != 1.0
+
+
+def _first(f, values, g, dtype=torch.float32):
+    x = torch.tensor(values, dtype=dtype, requires_grad=True)
+    y = f(x)
+    return torch.autograd.grad(y, x, torch.full_like(y, g))[0].tolist()
+
+
+def test_gradients_multiply_and_divide_in_torchs_order():
+    """Recorded from torch 2.13: where a product overflows on the way, its order decides."""
+    assert _first(lambda x: torch.hypot(x, torch.ones(1)), [3e38], 1.5) == [math.inf]
+    assert _first(lambda x: torch.hypot(x, torch.ones(1)), [3e38], 1.0) == [1.0]
+    first, second = _first(lambda x: F.glu(x, 0), [3e38, 6.0], 1.5)
+    assert first == pytest.approx(1.496291160583496) and second == pytest.approx(1.1099097055072045e36, rel=1e-4)
+
+
+def test_of_soft_margins_beyond_the_exponential_function():
+    for reduction in ("none", "sum", "mean"):
+        got = _first(lambda x, r=reduction: F.soft_margin_loss(x, torch.ones(2), reduction=r), [-100.0, -12.0], 1.0)
+        assert math.isnan(got[0])
+        assert got[1] == pytest.approx(-0.9999938 / (2 if reduction == "mean" else 1), rel=1e-6)
+    assert _first(lambda x: F.soft_margin_loss(x, torch.ones(1, dtype=x.dtype)), [-100.0], 1.0, torch.float64) == [-1.0]
+
+
+def test_margins_that_are_just_met_have_no_gradient():
+    target = torch.tensor([0, -1, 0])
+    assert _first(lambda x: F.multilabel_margin_loss(x, target), [0.0, -1.0, -0.5], 3.0) == [-1.0, 0.0, 1.0]
+
+
+def test_running_products_behind_zeros():
+    """Recorded from torch 2.13: what follows a second zero has no part in the gradient, and after the first there is none."""
+    for dtype in (torch.float32, torch.float64):
+        assert _first(lambda x: x.cumprod(0), [0.0, 0.0, math.inf, NAN], 1.5, dtype) == [1.5, 0.0, 0.0, 0.0]
+        assert _first(lambda x: x.cumprod(0), [2.0, 0.0, 2.0, math.inf], 1.0, dtype) == [1.0, math.inf, 0.0, 0.0]
+    x = torch.tensor([2.0, 0.0, 3.0], requires_grad=True)
+    step = torch.compile(lambda x: torch.autograd.grad(x.cumprod(0).sum(), x)[0])
+    assert [step(x).tolist() for _ in range(3)] == [[1.0, 8.0, 0.0]] * 3

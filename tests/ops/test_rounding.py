@@ -252,3 +252,11 @@ def test_half_way_cases_where_processes_share_results(shape, monkeypatch):
         x = torch.full(shape, 2.0**-7 * (1 + 2.0**-23))
         total = torch.addcmul(torch.full(shape, z), x, y)
         np.testing.assert_array_equal(total.numpy(), np.full(shape, z, F32))
+
+
+def test_rounding_of_float16_to_places_does_not_overflow_between():
+    x = torch.tensor([0.055, 0.145, 66.0], dtype=torch.float16)
+    assert x.round(decimals=2).tolist() == [0.04998779296875, 0.1500244140625, 66.0]  # recorded from torch 2.13
+    assert x.round(decimals=5).tolist() == pytest.approx([0.055, 0.145, 66.0], rel=1e-3)
+    step = torch.compile(lambda t: t.round(decimals=2))
+    assert [step(x).tolist() for _ in range(3)] == [x.round(decimals=2).tolist()] * 3

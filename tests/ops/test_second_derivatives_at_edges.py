@@ -79,3 +79,11 @@ def test_single_numbers():
     (h,) = torch.autograd.grad(g, x, create_graph=True)
     (third,) = torch.autograd.grad(h, x)
     assert (g.item(), h.item(), third.item()) == pytest.approx((0.6224593312, 0.2350037122, -0.0575567894))
+
+
+def test_of_a_product_with_two_zeros():
+    x = torch.tensor([0.0, 0.0, 3.0, 4.0], requires_grad=True)
+    (g,) = torch.autograd.grad(x.prod(), x, create_graph=True)
+    assert g.tolist() == [0.0] * 4
+    assert torch.autograd.grad(g.sum(), x)[0].tolist() == [12.0, 12.0, 0.0, 0.0]
+    assert torch.autograd.grad(x.prod(), x)[0].tolist() == [0.0] * 4

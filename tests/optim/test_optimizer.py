@@ -101,6 +101,36 @@ def test_duplicates_warn():
         torch.optim.SGD([p, p], lr=0.1)
 
 
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        ({"foreach": True}, False),
+        ({"foreach": True, "momentum": 0.5}, True),
+        ({"foreach": True, "weight_decay": 0.5}, True),
+        ({"fused": True, "momentum": 0.5}, False),
+        ({"momentum": 0.5}, False),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:optimizer contains a parameter group with duplicate")
+def test_updates_of_lists_refuse_a_repeated_parameter_where_the_order_of_operations_counts(options, refused):
+    p = with_grad(leaf(1.0, 2.0))
+    optimizer = torch.optim.SGD([p, p], lr=0.25, **options)
+    if refused:
+        with pytest.raises(NotImplementedError, match="a parameter given twice"):
+            optimizer.step()
+    else:
+        optimizer.step()
+        assert p.tolist() == [0.5, 1.5]
+
+
+@pytest.mark.filterwarnings("ignore:optimizer contains a parameter group with duplicate")
+def test_fused_steps_refuse_a_repeated_parameter_where_steps_are_counted():
+    for options in ({"fused": True}, {"foreach": True}):
+        p = with_grad(leaf())
+        with pytest.raises(NotImplementedError, match="a parameter given twice"):
+            torch.optim.Adam([p, p], **options).step()
+
+
 def test_repr():
     optimizer = torch.optim.SGD([{"params": leaf()}, {"params": leaf(), "lr": 1e-3}], lr=0.1, momentum=0.9)
     assert repr(optimizer) == (

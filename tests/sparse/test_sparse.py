@@ -138,6 +138,11 @@ def test_old_constructors():
     with pytest.warns(UserWarning, match="is deprecated"):
         s = torch.sparse.FloatTensor(torch.tensor([[0], [1]]), torch.tensor([2.0]), torch.Size([2, 2]))
     assert s.type() == "torch.sparse.FloatTensor" and isinstance(s, torch.sparse.FloatTensor) and s[0, 1].item() == 2
+    with pytest.warns(UserWarning, match="deprecated"):
+        d = torch.sparse.FloatTensor(
+            torch.tensor([[0], [1]]), torch.tensor([2.0], dtype=torch.float64), torch.Size([2, 2])
+        )
+    assert d.dtype is torch.float64  # the values' type, as in torch
 
 
 # ---------------------------------------------------------------------------------------------- no silent dense result

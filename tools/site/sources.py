@@ -23,7 +23,7 @@ PARTS = {  # the sidebar
         "docs/how-a-step-compiles", "docs/random-streams",
     ],
     "Change it": ["CONTRIBUTING", "docs/recipes/index", "docs/decisions/index", "docs/acceptance", "docs/site", "CHANGELOG"],
-    "Reference": ["api/index", "coverage/index", "docs/missing-names", "docs/missing-names-used"],
+    "Reference": ["api/index", "coverage/index", "docs/missing-names", "docs/missing-names-used", "docs/differences"],
 }  # fmt: skip
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
 

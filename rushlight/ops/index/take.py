@@ -8,6 +8,7 @@ from ...core.dispatch.mode import copy_or_target, may_branch_on_data
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.size import broadcast_shapes, wrap_dim
 from ...core.tensor.tensor import wrap
+from ..creation.filled import zeros_like
 from ..pointwise.building_blocks import in_order_of
 from ..pointwise.checks import lies_within, word
 from ..pointwise.choice import where
@@ -30,8 +31,8 @@ def _take(input, index, /):
 
 
 @_take.vjp("input")
-def _(g, input_shape, index):
-    return _put(g.new_zeros(input_shape), index, g, True)
+def _(g, input, index):
+    return _put(zeros_like(input.detach()), index, g, True)
 
 
 @composite(method=True, out=True)

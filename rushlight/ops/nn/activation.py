@@ -388,8 +388,8 @@ def _glu(input, /, dim):
 def _(g, input, dim):
     n = input.shape[dim] // 2
     a, s = in_single(input.narrow(dim, 0, n)), in_single(input.narrow(dim, n, n).sigmoid())
-    gate = in_single(g) * s
-    return rounded_as(_joined(gate, gate * a * (1 - s), dim), g)
+    g_single = in_single(g)
+    return rounded_as(_joined(g_single * s, (1 - s) * s * a * g_single, dim), g)  # in the order of torch's kernel
 
 
 @primitive(public=False, name="joined", node="CatBackward0")

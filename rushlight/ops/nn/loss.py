@@ -68,8 +68,12 @@ def _scaled(slope: Tensor, g: Tensor, reduction: str, factor: float = 1.0) -> Te
     kind, size = slope._array.dtype, slope._array.size
     if reduction != "mean" or not size:
         return slope * (_share(g, slope, reduction) * factor)
-    part = factor / size if kind.itemsize > 2 else float(kind.type(factor / size))
-    return slope * part * _share(g, slope, "sum")
+    return slope * _part(factor / size, kind) * _share(g, slope, "sum")
+
+
+def _part(factor: float, kind: np.dtype) -> float:
+    """A factor as torch's kernels of arrays of `kind` have it: rounded to 16 bits first."""
+    return factor if kind.itemsize > 2 else float(kind.type(factor))
 
 
 def _divided(slope: Tensor, g: Tensor | None, weight: Tensor | None, reduction: str) -> Tensor:
@@ -218,7 +222,11 @@ def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduct
     """
     if not isinstance(target, Tensor):
         raise argument_type("poisson_nll_loss", "target", 2, target)
-    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if log_input:
+        product = target * input  # first: the gradient takes its memory order from what is recorded last
+        loss = input.exp() - product
+    else:
+        loss = input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * np.pi * target).log()
         loss = loss + stirling.masked_fill(target <= 1, 0)
@@ -393,8 +401,10 @@ def _soft_margin_loss(input, target, /, reduction):
 
 @_soft_margin_loss.vjp("input")
 def _(g, input, target, reduction):
-    slope = -target * (-target * input).sigmoid()
-    return slope * _share(g, slope, reduction)
+    z = (-target * input).exp()  # torch's kernel divides by it: nan where it is infinite
+    kind, size = z._array.dtype, z._array.size
+    part = _part(-1.0 / size, kind) if reduction == "mean" and size else -1.0
+    return target * z * part / (z + 1) * _share(g, z, "sum")
 
 
 @composite()
@@ -634,7 +644,8 @@ def multilabel_margin_loss(input, target, reduction="mean"):
     if target.dtype is not dtypes.int64:
         raise RuntimeError(f"expected scalar type Long but found {type_word(target.dtype)}")
     labels, outside = _label_sets(target.reshape(x.shape))
-    z = (1 - x.gather(1, labels).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)
+    z = 1 - x.gather(1, labels).unsqueeze(2) + x.unsqueeze(1)
+    z = where(z > 0, z, 0)  # nan is not above
     loss = z.masked_fill(outside, 0).sum((1, 2)) / x._array.shape[1]
     result = _reduce(loss, reduction) if input._array.ndim == 2 or reduction != "none" else loss.squeeze(0)
     return shown_as(result, "MultilabelMarginLossBackward0")

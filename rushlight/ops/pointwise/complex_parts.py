@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...core.device.conjugated import Conjugated, is_conjugated, seen
+from ...core.device.conjugated import Conjugated, seen
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import check_writable, write
 from ...core.dispatch.mode import thread
@@ -122,7 +122,7 @@ def view_as_real(input):
     """
     if input._array.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    if is_conjugated(input):
+    if input.is_conj():
         raise RuntimeError(
             "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view "
             "it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original."

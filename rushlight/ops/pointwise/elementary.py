@@ -480,7 +480,7 @@ atan2 = binary(
     """, promote="float", aliases=("arctan2",), **FUNCTION_ROW,
 )  # fmt: skip
 hypot = binary(
-    "hypot", of_arrays(for_types("fV", "hypot_cpu", np.hypot)), lambda g, x, out: g * (x / out), lambda g, y, out: g * (y / out),
+    "hypot", of_arrays(for_types("fV", "hypot_cpu", np.hypot)), lambda g, x, out: g * x / out, lambda g, y, out: g * y / out,
     """sqrt(input^2 + other^2) of each pair of elements, without overflow between.
 
     >>> hypot(tensor([3.0]), tensor([4.0]))
@@ -599,9 +599,14 @@ def _(g):
 def _round_decimals(input, /, decimals):
     if input.dtype.kind not in "fV":
         raise not_implemented("round_vml_cpu", input.dtype)
+    return _rounded(input, decimals)
+
+
+@widened
+def _rounded(x, decimals):
     scale = 10.0 ** (decimals if decimals >= 0 else -decimals)
-    a = np.rint(input * scale) / scale if decimals >= 0 else np.rint(input / scale) * scale
-    return a.astype(input.dtype)
+    a = np.rint(x * scale) / scale if decimals >= 0 else np.rint(x / scale) * scale
+    return a.astype(x.dtype)
 
 
 @_round_decimals.vjp

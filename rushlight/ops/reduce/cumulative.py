@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.inplace import write
+from ...core.dispatch.mode import is_grad_enabled
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
@@ -94,11 +95,28 @@ def _(g, input, out, dim):
 
     def otherwise():
         x = conjugate(input)
+        if not is_grad_enabled():
+            return _up_to_zeros(g, x, conjugate(out), dim)
         before = shifted(x, dim, 1, 1).cumprod(dim)
         after = _scan(g.flip(dim), shifted(x, dim, -1, 0).flip(dim), dim).flip(dim)
         return before * after
 
     return unless_zero(input, lambda x: (g * conjugate(out)).flip(dim).cumsum(dim).flip(dim) / conjugate(x), otherwise)
+
+
+def _up_to_zeros(g, x, out, dim):
+    """The gradient of running products as torch has it, which decides where infinities and nan behind a zero go.
+
+    Before the first zero along `dim` it divides by x; at the first zero it sums over what follows up to the second; it is 0
+    after.
+    """
+    zero = x == 0
+    zeros = zero.cumsum(dim)
+    none, first = zeros == 0, zero & (zeros == 1)
+    before = (g * out).masked_fill(~none, 0).flip(dim).cumsum(dim).flip(dim) / x
+    running = x.masked_fill(first | none, 1).masked_fill(zeros > 1, 0).cumprod(dim)
+    there = (running * g).masked_fill(none, 0).sum(dim, keepdim=True) * x.masked_fill(~none, 1).prod(dim, keepdim=True)
+    return there.where(first, before.masked_fill(~none, 0))
 
 
 @primitive(public=False, name="scan")

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.device.buffer import Buffer
 from ...core.dispatch.errors import type_error
-from ...core.dispatch.mode import may_branch_on_data, thread
+from ...core.dispatch.mode import is_grad_enabled, may_branch_on_data, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
@@ -390,6 +390,8 @@ def _mean_dim(input, /, dim, keepdim, dtype):
 @_mean_dim.vjp
 def _(g, input_shape, dim, keepdim):
     n = count_of(input_shape, dim)
+    if n and type(g._array) is np.ndarray and not g._array.flags.c_contiguous:  # the result has the order of g
+        return sum_gradient(g, input_shape, dim, keepdim) / n
     return spread(g / n if n else g, input_shape, dim, keepdim)
 
 
@@ -498,7 +500,10 @@ def _(g, input, out):
         if input._array.size == 1:
             return g.expand(input.shape)
         others = _product_of_others(input.reshape(-1), 0).reshape(input.shape)
-        return (g * conjugate(others)).masked_fill((input.detach() == 0).sum() > 1, 0)
+        found = g * conjugate(others)
+        if is_grad_enabled():
+            return found
+        return found.masked_fill((input.detach() == 0).sum() > 1, 0)  # in torch nan elsewhere does not reach them
 
     return unless_zero(input, lambda x: g * conjugate(out / x), otherwise)
 

@@ -523,9 +523,23 @@ def _convolve(name, n, input, weight, bias, stride, padding, dilation, groups):
             input, weight, bias = lower
             return _convolve(name, n, input, weight, bias, stride, padding, dilation, groups)
         steps = _remember(key, _check_forward(name, n, input, weight, bias, stride, padding, dilation, groups))
+    if not shapes[1][1]:
+        return _of_no_channels(input, weight, *steps[:3])
     if len(shapes[0]) == n + 1:
         return convolution(input.unsqueeze(0), weight, bias, *steps).squeeze(0)
     return convolution(input, weight, bias, *steps)
+
+
+def _of_no_channels(input, weight, stride, padding, dilation):
+    """What torch makes of an input without channels: no channels either, whatever the weight has; the bias has no part."""
+    kernel, sizes = weight._array.shape[2:], input._array.shape[-len(stride) :]
+    pads = [2 * p if type(p) is int else sum(p) for p in padding]
+    outs = [
+        (size + pad - d * (k - 1) - 1) // s + 1
+        for size, pad, k, s, d in zip(sizes, pads, kernel, stride, dilation, strict=True)
+    ]
+    empty = input.reshape(0) * weight.reshape(0)
+    return empty.reshape((*input._array.shape[: -len(stride) - 1], 0, *outs))
 
 
 def _transpose(name, n, input, weight, bias, stride, padding, output_padding, groups, dilation):

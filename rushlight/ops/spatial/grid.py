@@ -202,7 +202,7 @@ def _grid_sampler_backward(g, input, grid, /, mode, padding_mode, align_corners)
     """The gradients of input and grid."""
     n, c, *sizes = input.shape
     x, g = input.reshape(n, c, prod(input.shape[2:])), g.reshape(n, c, prod(g.shape[2:]))
-    gx, gg = np.zeros_like(x), np.zeros((n, g.shape[2], len(sizes)), grid.dtype, like=x)
+    gx, gg = np.zeros_like(x, order="C"), np.zeros((n, g.shape[2], len(sizes)), grid.dtype, like=x)
     rows, channels = np.arange(n)[:, None, None], np.arange(c)[:, None]
     for flat, outside, weights, slopes in combined_taps(taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
         weight = _zero_where(prod(weights), outside)
