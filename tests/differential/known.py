@@ -94,7 +94,7 @@ KNOWN: list[tuple[str, str, str, str]] = [
     (
         "",
         r"std|var|grad|jvp|linearize",
-        r"^value: ( |\[\d\] )-?(0\.0|[\d.]+e-(0[6-9]|[1-9]\d)) at .*; torch -?(0\.0|[\d.]+e-(0[6-9]|[1-9]\d))$",
+        r"^value: ( |\[\d\] )-?(0\.0|[\d.]+e-(0[7-9]|[1-9]\d)) at .*; torch -?(0\.0|[\d.]+e-(0[7-9]|[1-9]\d))$",
         "a number that is 0 but for rounding: deviations of equal numbers, gradients that cancel",
     ),
     ("", "func.hessian", "^stride: ", "results of one transform within another have the inner one's order in memory"),
@@ -164,8 +164,8 @@ KEPT: list[tuple[str, str, str, str]] = [
         "16-bit gradients of i1 and i1e, and second ones of i0 and i0e",
     ),
     (
-        "torch.pinverse(torch.tensor([[1.0, 2.0], [0.5, 1.0]]))[0, 0].item() < 1",
-        "True",
+        "torch.pinverse(torch.tensor([[1.0, 2.0], [0.5, 1.0]]))[0, 0].item() > 0",
+        "False",
         "True",
         "of a singular matrix torch gives -3e7 here and Rushlight 0.16: the bound is 1e-15, below what float32 resolves",
     ),
