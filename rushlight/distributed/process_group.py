@@ -33,7 +33,7 @@ from .debug_level import DebugLevel, get_debug_level
 from .errors import DistBackendError
 from .mesh import Mesh
 from .mpi.wire import Call, Wire
-from .reduce_op import RedOpType, combine, scaled
+from .reduce_op import RedOpType, combine, joined, put_parts, scaled
 from .work import Line, Work, silence
 
 __all__ = ["ProcessGroup"]
@@ -349,6 +349,14 @@ class ProcessGroup:
             self.send_array(rank, key + b"/2", mine, note)
         reduced = [mine if rank == self._rank else self.take(rank, key + b"/2", pieces[rank]) for rank in range(n)]
         return np.concatenate(reduced).reshape(array.shape)
+
+    def sum_in_place(self, key: bytes, arrays: list[np.ndarray], factor: float = 1.0) -> None:
+        """The sums over all ranks of flat arrays of one type times `factor`, in their own memory; one call, as of one array."""
+        if self.wire is None:
+            put_parts(arrays, self.all_reduce(key, joined(arrays), RedOpType.SUM, factor))
+            return
+        call = _reduction(RedOpType.SUM, arrays[0].dtype, (sum([array.size for array in arrays]),))
+        self.wire.sum_in_place(self._agree(key, call), arrays, factor)
 
     def await_all(self, key: bytes, timeout: timedelta | None = None) -> None:
         """Wait until every rank has come here."""

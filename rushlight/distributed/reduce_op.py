@@ -7,10 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.onednn.address import address
 from ..core.tensor.dtype import from_numpy, type_word
 from ..core.tensor.tensor import Tensor
 
-__all__ = ["RedOpType", "ReduceOp", "combine", "make_premultiplied_sum", "scaled", "supports_complex"]
+__all__ = [
+    "RedOpType",
+    "ReduceOp",
+    "combine",
+    "in_place",
+    "joined",
+    "make_premultiplied_sum",
+    "put_parts",
+    "scaled",
+    "supports_complex",
+]
 
 
 class RedOpType(IntEnum):
@@ -110,3 +121,29 @@ def combine(op: RedOpType, arrays: list[np.ndarray]) -> np.ndarray:
 def scaled(array: np.ndarray, factor: float) -> np.ndarray:
     """The array times a factor of its type, in its own memory."""
     return array if factor == 1.0 else np.multiply(array, array.dtype.type(factor), out=array)
+
+
+def in_place(array: np.ndarray) -> bool:
+    """Whether a result can be put into an array's memory as it is."""
+    flags = array.flags
+    return flags.c_contiguous and flags.writeable
+
+
+def joined(parts: list[np.ndarray]) -> np.ndarray:
+    """The parts one after the other, flat: their own memory where they are so already."""
+    if all(in_place(part) for part in parts):
+        ends = [address(part) + part.nbytes for part in parts]
+        if [address(part) for part in parts[1:]] == ends[:-1]:
+            first = parts[0]
+            return np.lib.stride_tricks.as_strided(first.reshape(-1), (sum(part.size for part in parts),))
+    return np.concatenate([part.reshape(-1) for part in parts])
+
+
+def put_parts(parts: list[np.ndarray], values: np.ndarray) -> None:
+    """Write values, flat, into flat parts, where they are not there already."""
+    at = 0
+    for part in parts:
+        own = values[at : at + part.size]
+        if address(own) != address(part):
+            np.copyto(part, own)
+        at += part.size
