@@ -34,7 +34,7 @@ from .errors import DistBackendError
 from .mesh import Mesh
 from .mpi.wire import Call, Wire
 from .reduce_op import RedOpType, combine, joined, put_parts, scaled
-from .work import Line, Work, silence
+from .work import Line, Work
 
 __all__ = ["ProcessGroup"]
 
@@ -125,8 +125,7 @@ class ProcessGroup:
 
     def run(self, task: Callable[[], Any]) -> Any:
         """Make a call, given as a function, after those that were begun before; what it returns."""
-        with silence():
-            return self._line.run(task) if self.wire is not None else task()
+        return self._line.run(task) if self.wire is not None else task()
 
     def close(self) -> None:
         """Give back what the group has of MPI, where no call is under way."""

@@ -20,6 +20,7 @@ __all__ = [
     "make_premultiplied_sum",
     "put_parts",
     "scaled",
+    "silence",
     "supports_complex",
 ]
 
@@ -73,15 +74,21 @@ _UFUNCS: dict[RedOpType, Any] = {
     RedOpType.BOR: np.bitwise_or,
     RedOpType.BXOR: np.bitwise_xor,
 }
+_SUM = RedOpType.SUM  # reading it from the class takes 0.2 us
 _WIDE = (RedOpType.SUM, RedOpType.AVG, RedOpType.PRODUCT)
+
+
+def silence() -> np.errstate:
+    """Within this context NumPy does not warn of overflow and NaN: reductions of gradients that are not finite are no news."""
+    return np.errstate(all="ignore")
 
 
 def check_op(op: Any, dtype: np.dtype, name: str = "all_reduce") -> RedOpType:
     """`op` as a kind of reduction. Raises for one that does not exist or does not fit the type of what `name` reduces."""
+    if op is _SUM:
+        return op
     if not isinstance(op, RedOpType):
         raise TypeError(f"expected a torch.distributed.ReduceOp, got {type(op).__name__}")
-    if op is RedOpType.SUM:
-        return op
     if op is RedOpType.PREMUL_SUM:
         raise RuntimeError("Cannot use ReduceOp.PREMUL_SUM with Gloo: multiply first, then use ReduceOp.SUM")
     if dtype.kind == "c" and not supports_complex(op):
@@ -110,17 +117,21 @@ def combine(op: RedOpType, arrays: list[np.ndarray]) -> np.ndarray:
     """The reduction of arrays of one shape, from the first to the last; numbers of 16 bits are added in float32."""
     dtype, ufunc = arrays[0].dtype, _UFUNCS[op]
     wide = np.dtype(np.float32) if dtype.name in ("float16", "bfloat16") and op in _WIDE else dtype
-    total = arrays[0].astype(wide)
-    for array in arrays[1:]:
-        total = np.asarray(ufunc(total, array), wide)
-    if op is RedOpType.AVG:
-        total /= np.asarray(len(arrays), wide)
-    return total.astype(dtype, copy=False)
+    with silence():
+        total = arrays[0].astype(wide)
+        for array in arrays[1:]:
+            total = np.asarray(ufunc(total, array), wide)
+        if op is RedOpType.AVG:
+            total /= np.asarray(len(arrays), wide)
+        return total.astype(dtype, copy=False)
 
 
 def scaled(array: np.ndarray, factor: float) -> np.ndarray:
     """The array times a factor of its type, in its own memory."""
-    return array if factor == 1.0 else np.multiply(array, array.dtype.type(factor), out=array)
+    if factor != 1.0:
+        with silence():
+            np.multiply(array, array.dtype.type(factor), out=array)
+    return array
 
 
 def in_place(array: np.ndarray) -> bool:

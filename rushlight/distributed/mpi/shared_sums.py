@@ -22,15 +22,16 @@ import secrets
 import sys
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...backend.onednn.address import address
+from ...backend.onednn.address import address, addresses
 from ..errors import DistBackendError
+from ..reduce_op import silence
 from .streaming import ADDED, ALIGNED, Layout, step_of
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ _PAGE = 1 << 12  # in front of the slots: the token, the counter, and a label fo
 _SIZE = _PAGE + _SLOTS * _CHUNK_BYTES
 _TOKEN, _COUNTER, _LABELS = 0, 8, 16  # in numbers of 8 bytes, a cache line each
 _LAYOUT = Layout(8 * _COUNTER, 8 * _LABELS, _PAGE, _CHUNK_BYTES, _SLOTS)
+_ROW_BYTES = 16  # of a table of what a step lays out or adds
 _SPINS = 2000  # looks before the processor is given away
 _TICK_S = 0.2
 _DIFFERENT_S = 5.0  # until the others have told which calls they make
@@ -64,7 +66,7 @@ class SharedSums:
         self._bases = np.array([address(np.frombuffer(m, np.uint8)) for m in maps], np.int64)
         self._at = address(self._bases)
         row = np.zeros(2, np.int64)  # the table of a sum of one array: where it is, and its size
-        self._row, self._row_at = memoryview(row), address(row)
+        self._row, self._row_at = row.data, address(row)
 
     @classmethod
     def make(cls, wire: Wire, call: Call, is_local: bool) -> SharedSums | None:
@@ -81,7 +83,7 @@ class SharedSums:
                 os.close(descriptor)
         return cls(wire, maps) if votes.all() else None
 
-    def sum(self, call: Call, arrays: Sequence[np.ndarray], factor: float) -> None:
+    def sum(self, call: Call, arrays: list[np.ndarray], factor: float) -> None:
         """The sums over the processes of arrays times their factors, in the arrays' memory: of one type, flat and contiguous.
 
         Raises DistBackendError where another process has died, makes another call, or does not come in time.
@@ -98,8 +100,12 @@ class SharedSums:
         if step is not None:
             self._sum_by_code(call, step, plan, arrays, factor, label)
             return
+        with silence():
+            self._sum_by_numpy(call, plan, arrays, factor, label)
+
+    def _sum_by_numpy(self, call: Call, plan: Plan, arrays: list[np.ndarray], factor: float, label: int) -> None:
         chunks = [[(arrays[i][begin:end], at) for i, begin, end, at in chunk] for chunk in plan.chunks]
-        factor = dtype.type(factor)
+        factor = arrays[0].dtype.type(factor)
         self._lay_out(chunks[0], factor, label)
         for before, chunk in pairwise(chunks):
             self._lay_out(chunk, factor, label)
@@ -113,17 +119,18 @@ class SharedSums:
         return self._steps[kind]
 
     def _sum_by_code(
-        self, call: Call, step: Callable[..., int], plan: Plan, arrays: Sequence[np.ndarray], factor: float, label: int
+        self, call: Call, step: Callable[..., int], plan: Plan, arrays: list[np.ndarray], factor: float, label: int
     ) -> None:
         """Write each chunk for the others before the one ahead of it is added."""
-        table = plan.rows.copy()
-        table[:, 0] += np.array([address(array) for array in arrays])[plan.array_of]
+        begins = addresses(arrays)
+        table = np.array([number for at, n, i in plan.rows for number in (begins[i] + at, n)], np.int64)
         at, first = address(table), self._done
-        rows = [(at + table.strides[0] * begin, end - begin) for begin, end in plan.parts]
-        self._done += len(rows)
-        if len(rows) == 1:
-            self._run_step(call, step, rows[0], rows[0], first, first, label, factor)
+        self._done += len(plan.parts)
+        if len(plan.parts) == 1:
+            row = at, len(plan.rows)
+            self._run_step(call, step, row, row, first, first, label, factor)
             return
+        rows = [(at + _ROW_BYTES * begin, end - begin) for begin, end in plan.parts]
         for number, (added, laid) in enumerate(pairwise([(at, 0), *rows, (at, 0)]), first):
             self._run_step(call, step, laid, added, number, number - 1, label, factor)
 
@@ -206,13 +213,12 @@ class Plan(NamedTuple):
     """How arrays of some sizes travel, one after the other, in chunks.
 
     chunks: of each, (which array, its elements from, to, their place in the chunk in bytes). rows: the same as (bytes from the
-    array's beginning, count of numbers), array_of: of which array each is; parts: which rows each chunk has. checksum: of the
-    sizes; 0 for a single array.
+    array's beginning, count of numbers, which array); parts: which rows each chunk has. checksum: of the sizes; 0 for a single
+    array.
     """
 
     chunks: list[list[tuple[int, int, int, int]]]
-    rows: np.ndarray
-    array_of: np.ndarray
+    rows: list[tuple[int, int, int]]
     parts: list[tuple[int, int]]
     checksum: int
 
@@ -234,9 +240,9 @@ def _plan(sizes: tuple[int, ...], item_bytes: int) -> Plan:
             at = -(-(at + count * item_bytes) // ALIGNED) * ALIGNED
     pieces = [piece for chunk in chunks for piece in chunk]
     ends = [*accumulate(map(len, chunks))]
-    rows = np.array([(begin * item_bytes, end - begin) for _, begin, end, _ in pieces], np.int64).reshape(-1, 2)
-    checksum = zlib.crc32(np.array(sizes, np.int64)) if len(sizes) > 1 else 0
-    return Plan(chunks, rows, np.array([i for i, *_ in pieces], np.intp), [*pairwise([0, *ends])], checksum)
+    rows = [(begin * item_bytes, end - begin, i) for i, begin, end, _ in pieces]
+    checksum = zlib.crc32(repr(sizes).encode()) if len(sizes) > 1 else 0
+    return Plan(chunks, rows, [*pairwise([0, *ends])], checksum)
 
 
 def _is_possible(processes: int) -> bool:

@@ -18,7 +18,7 @@ from ...backend.onednn.address import address
 from ...core.foreign import ctypes
 from ..errors import DistBackendError
 from ..mesh import Mesh
-from ..reduce_op import RedOpType, combine, in_place, joined, put_parts, scaled
+from ..reduce_op import RedOpType, combine, in_place, joined, put_parts, scaled, silence
 from .host_sums import HostSums
 from .library import Library
 from .ring import RingSums
@@ -240,7 +240,8 @@ class Wire:
 
     def _shared(self, total: np.ndarray, op: RedOpType) -> np.ndarray:
         if op is RedOpType.AVG:
-            total /= np.asarray(self.size, total.dtype)
+            with silence():
+                total /= np.asarray(self.size, total.dtype)
         return total
 
     def all_reduce(self, call: Call, array: np.ndarray, op: RedOpType, factor: float = 1.0) -> np.ndarray:
@@ -252,7 +253,11 @@ class Wire:
             return self._reduce_parts(call, scaled(array, factor), op)
         if not in_place(array):
             array = np.array(array, order="C")
-        if op in _SUMS and array.nbytes >= LEAST_BYTES and self._sum_by_memory(call, [array.reshape(-1)], factor):
+        if (
+            op in _SUMS
+            and array.nbytes >= LEAST_BYTES
+            and self._sum_by_memory(call, [array if array.ndim == 1 else array.reshape(-1)], factor)
+        ):
             return self._shared(array, op)
         scaled(array, factor)
         kind, operation = native
