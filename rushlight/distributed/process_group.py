@@ -362,6 +362,10 @@ class ProcessGroup:
         call = _reduction(RedOpType.SUM, arrays[0].dtype, (sum([array.size for array in arrays]),))
         self.wire.sum_in_place(self._agree(key, call), arrays, factor)
 
+    def compare(self, key: bytes, call: str, timeout: timedelta) -> None:
+        """Wait until every rank has begun a call that moves no data. Raises DistBackendError, in all, where one begins another."""
+        self._meet_others(key, self.begin(key, call), timeout)
+
     def await_all(self, key: bytes, timeout: timedelta | None = None) -> None:
         """Wait until every rank has come here."""
         call = "barrier()"
