@@ -9,7 +9,9 @@ from rushlight import nn
 from rushlight.distributed import checkpoint
 from rushlight.distributed.checkpoint.state_dict import get_model_state_dict
 from rushlight.distributed.device_mesh import init_device_mesh
-from rushlight.distributed.fsdp import fully_shard
+from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP
+from rushlight.distributed.fsdp import ShardingStrategy, StateDictType, fully_shard
+from rushlight.distributed.fsdp.wrap import ModuleWrapPolicy
 
 SIZE, ROWS = 4, 6
 
@@ -94,9 +96,66 @@ def saved(rank, size):
     return all(bool((p.full_tensor() == q).all()) for p, q in zip(net.parameters(), before, strict=True))
 
 
+def flat(rank, size):
+    """`FullyShardedDataParallel`, by a mesh and by groups; the processes begin with other parameters."""
+    mesh = init_device_mesh("cpu", (2, 2))
+    pair = mesh.get_group(1), mesh.get_group(0)
+    found = {}
+    for name, options in (("mesh", {"device_mesh": mesh}), ("groups", {"process_group": pair})):
+        net = network(7)
+        with torch.no_grad():
+            for p in net.parameters():
+                p += rank
+        net = FSDP(
+            net,
+            sharding_strategy=ShardingStrategy.HYBRID_SHARD,
+            auto_wrap_policy=ModuleWrapPolicy({nn.Linear}),
+            sync_module_states=True,
+            **options,
+        )
+        optimizer = torch.optim.AdamW(net.parameters(), lr=0.05)
+        for x in batches(4):
+            optimizer.zero_grad()
+            ((net(x[rank * ROWS : (rank + 1) * ROWS]) - 1) ** 2).mean().backward()
+            norm = net.clip_grad_norm_(0.3)
+            optimizer.step()
+        plain = network(7)
+        expected = trained(plain, 4)
+        pairs = [(net.state_dict()[key], value) for key, value in plain.state_dict().items()]
+        state = [t["exp_avg"] for t in FSDP.optim_state_dict(net, optimizer)["state"].values()]
+        with FSDP.state_dict_type(net, StateDictType.SHARDED_STATE_DICT):
+            part = net.state_dict()["0.weight"]
+        found[name] = {
+            "difference": max(float((p - q).abs().max()) for p, q in pairs),
+            "norm": float(norm - expected),
+            "parts": [p.detach().numpy().tobytes() for p in net.parameters()],
+            "states": [tuple(t.shape) for t in state],
+            "placements": str(part.placements),
+            "local": part.to_local().shape[0],
+        }
+    return found
+
+
+def refused(rank, size):
+    line, strategy = init_device_mesh("cpu", (4,)), ShardingStrategy.HYBRID_SHARD
+    said = []
+    for options in (
+        {"device_mesh": line},
+        {"process_group": line.get_group(0)},
+        {},
+        {"auto_wrap_policy": ModuleWrapPolicy({nn.ReLU})},
+    ):
+        with pytest.raises((ValueError, NotImplementedError)) as caught:
+            FSDP(network(7), sharding_strategy=strategy, **options)
+        said.append(type(caught.value).__name__)
+    with pytest.raises(ValueError, match="1D or 2D"):
+        fully_shard(network(7), mesh=init_device_mesh("cpu", (1, 2, 2)))
+    return said
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    return results_of([small, early, of_one, saved], SIZE, tmp_path_factory.mktemp("hybrid"))
+    return results_of([small, early, of_one, saved, flat, refused], SIZE, tmp_path_factory.mktemp("hybrid"))
 
 
 def test_as_the_plain_network(results):
@@ -115,3 +174,18 @@ def test_replicas_have_the_same_bits(results):
 
 def test_checkpoints(results):
     assert [r["saved"] for r in results] == [True] * SIZE
+
+
+@pytest.mark.parametrize("way, placements", [("mesh", "(Replicate(), Shard(dim=0))"), ("groups", "(Shard(dim=0),)")])
+def test_flat_parameters(results, way, placements):
+    found = [r["flat"][way] for r in results]
+    for r in found:
+        assert r["difference"] < 1e-4 and abs(r["norm"]) < 1e-5
+        assert r["placements"] == placements
+        assert r["states"] == [(7, 5), (7,), (7, 7), (7,), (3, 7), (3,)]
+    assert found[0]["parts"] == found[2]["parts"] != found[1]["parts"] == found[3]["parts"]
+    assert [r["local"] for r in found] == [4, 3, 4, 3]
+
+
+def test_refusals(results):
+    assert [r["refused"] for r in results] == [["ValueError", "ValueError", "ValueError", "NotImplementedError"]] * SIZE
