@@ -145,7 +145,7 @@ class SharedSums:
         label: int,
         factor: float,
     ) -> None:
-        """Lay rows out and add others: each an address of a table, and how many rows it has."""
+        """Write rows for the others and add theirs: each an address of a table, and how many rows it has."""
         if step(self._at, *laid, number, *added, awaited, label, factor) != ADDED:
             self._await_all(call, awaited, label)
             step(self._at, added[0], 0, number, *added, awaited, label, factor)
