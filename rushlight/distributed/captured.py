@@ -6,7 +6,7 @@ methods, with the same words and in the same order, and the others cannot tell t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -20,7 +20,7 @@ from .process_group import ProcessGroup
 from .work import Future, Work
 from .world import is_there
 
-__all__ = ["Collective", "is_ready"]
+__all__ = ["Collective", "SumInPlace", "is_ready"]
 
 
 def is_ready(group: ProcessGroup) -> bool:
@@ -114,6 +114,26 @@ class Collective:
         if self.writes:
             storage_of(target).wrote(f"torch.distributed.{self.name}")
         return Work(lambda: None, [target], lambda run: run())
+
+
+class SumInPlace(Collective):
+    """A sum of several tensors in their own memory, as one call: each, times `factor`, with its dimensions in the order of `orders`."""
+
+    is_bucket = True
+
+    def __init__(self, group: ProcessGroup, factor: float, orders: Sequence[Sequence[int] | None]):
+        super().__init__("all_reduce(SUM)", group, lambda key, *flat: group.sum_in_place(key, list(flat), factor))
+        self.orders = orders
+
+    def act(self, *arrays: np.ndarray) -> None:
+        """Make the call, in the memory of the arrays."""
+        laid = [a if order is None else a.transpose(order) for a, order in zip(arrays, self.orders, strict=True)]
+        flat = [array.reshape(-1) for array in laid]
+        key = self.group.key(is_recorded=True)
+        self.group.run(lambda: self.call(key, *flat))
+        for array, values in zip(laid, flat, strict=True):
+            if not array.flags.c_contiguous:
+                np.copyto(array, values.reshape(array.shape))
 
 
 class Begun(Work):

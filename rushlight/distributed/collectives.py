@@ -1,7 +1,7 @@
 """The collectives on tensors. Each writes into the tensors that it is given; async_op=True returns a `Work` instead of waiting.
 
 Every process of the group has to make the same calls in the same order, with tensors of the same shape and type.
-A process outside the group gets a warning and nothing happens, as in torch.
+A process outside the group gets a warning and nothing happens, as in torch, except that `send` raises.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .control.inbox import Request
 from .process_group import ProcessGroup, described
 from .reduce_op import ReduceOp, check_op
 from .work import Receipt, Work
-from .world import GroupMember, get_group_rank, group_of
+from .world import GroupMember, default_group, get_group_rank, group_of
 
 __all__ = [
     "P2POp",
@@ -98,7 +98,8 @@ def _write(tensor: Tensor, values: np.ndarray, name: str) -> None:
 def _is_outside(group: Any, name: str) -> bool:
     if group is not GroupMember.NON_GROUP_MEMBER:
         return False
-    warnings.warn(f"Running {name} on global rank that does not belong to the given group.", stacklevel=3)
+    rank = default_group().rank()
+    warnings.warn(f"Running {name} on global rank {rank} which does not belong to the given group.", stacklevel=3)
     return True
 
 
@@ -307,7 +308,7 @@ def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """Write the tensors of all processes into one, one after the other along its first dimension."""
-    if _is_outside(group, "all_gather_into_tensor"):
+    if _is_outside(group, "all_gather_single"):
         return None
     pg = group_of(group)
     if _is_captured(output_tensor) and _is_captured(input_tensor) and _fits(output_tensor, input_tensor, pg):
@@ -450,7 +451,7 @@ def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """`reduce_scatter` of the equal parts of one tensor along its first dimension."""
-    if _is_outside(group, "reduce_scatter_tensor"):
+    if _is_outside(group, "reduce_scatter_single"):
         return None
     pg = group_of(group)
     if _is_captured(output) and _is_captured(input) and _fits(input, output, pg):
@@ -586,9 +587,7 @@ def _peer(pg: ProcessGroup, given: int | None, group_rank: int | None, what: str
 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
-    """Send a tensor to process `dst`, which takes it by `recv` with the same tag."""
-    if _is_outside(group, "send"):
-        return
+    """Send a tensor to process `dst`, which takes it by `recv` with the same tag. Raises ValueError in a process outside the group."""
     pg, act = _sending(tensor, dst, group, tag, group_dst)
     pg.messages.run(act)
 
@@ -685,4 +684,5 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:
     group = p2p_op_list[0].group
     if any(p.group is not group for p in p2p_op_list):
         raise ValueError("All ops need to use the same group.")
-    return [p.op(p.tensor, p.peer, p.group, p.tag, p.group_peer) for p in p2p_op_list]
+    works = [p.op(p.tensor, p.peer, p.group, p.tag, p.group_peer) for p in p2p_op_list]
+    return [work for work in works if work is not None]  # None: outside of the group

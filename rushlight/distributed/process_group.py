@@ -33,8 +33,8 @@ from .debug_level import DebugLevel, get_debug_level
 from .errors import DistBackendError
 from .mesh import Mesh
 from .mpi.wire import Call, Wire
-from .reduce_op import RedOpType, combine, scaled
-from .work import Line, Work, silence
+from .reduce_op import RedOpType, combine, joined, put_parts, scaled
+from .work import Line, Work
 
 __all__ = ["ProcessGroup"]
 
@@ -125,8 +125,7 @@ class ProcessGroup:
 
     def run(self, task: Callable[[], Any]) -> Any:
         """Make a call, given as a function, after those that were begun before; what it returns."""
-        with silence():
-            return self._line.run(task) if self.wire is not None else task()
+        return self._line.run(task) if self.wire is not None else task()
 
     def close(self) -> None:
         """Give back what the group has of MPI, where no call is under way."""
@@ -349,6 +348,23 @@ class ProcessGroup:
             self.send_array(rank, key + b"/2", mine, note)
         reduced = [mine if rank == self._rank else self.take(rank, key + b"/2", pieces[rank]) for rank in range(n)]
         return np.concatenate(reduced).reshape(array.shape)
+
+    def sum_in_place(self, key: bytes, arrays: list[np.ndarray], factor: float = 1.0) -> None:
+        """The sums over all ranks of flat arrays of one type times `factor`, in their own memory; one call, as of one array."""
+        if self.size() == 1:
+            self.begin(key, _reduction(RedOpType.SUM, arrays[0].dtype, (sum([array.size for array in arrays]),)))
+            for array in arrays:
+                scaled(array, factor)
+            return
+        if self.wire is None:
+            put_parts(arrays, self.all_reduce(key, joined(arrays), RedOpType.SUM, factor))
+            return
+        call = _reduction(RedOpType.SUM, arrays[0].dtype, (sum([array.size for array in arrays]),))
+        self.wire.sum_in_place(self._agree(key, call), arrays, factor)
+
+    def compare(self, key: bytes, call: str, timeout: timedelta) -> None:
+        """Wait until every rank has begun a call that moves no data. Raises DistBackendError, in all, where one begins another."""
+        self._meet_others(key, self.begin(key, call), timeout)
 
     def await_all(self, key: bytes, timeout: timedelta | None = None) -> None:
         """Wait until every rank has come here."""

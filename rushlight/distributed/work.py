@@ -8,17 +8,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-import numpy as np
-
 from .control.guard import notice
 from .errors import DistError
+from .reduce_op import silence
 
-__all__ = ["Future", "Line", "Work", "all_of", "completed", "silence"]
-
-
-def silence() -> np.errstate:
-    """Within this context NumPy does not warn of overflow and NaN: reductions of gradients that are not finite are no news."""
-    return np.errstate(all="ignore")
+__all__ = ["Future", "Line", "Work", "all_of", "completed"]
 
 
 class Work:

@@ -422,10 +422,11 @@ def new_group(
     device_id: Any = None,
     sort_ranks: bool = True,
 ) -> Any:
-    """A group of some of the processes (None: of all). Every process has to call this, in the same order.
+    """A group of some of the processes (None: of all). Every process has to call this, in the same order, and waits for the others.
 
     use_local_synchronization: only the members call this.
 
+    Raises DistBackendError, in all processes, where one gives other ranks, or none calls this within the time limit.
     Returns `GroupMember.NON_GROUP_MEMBER` where this process is not among them.
     """
     world = default_group()
@@ -455,6 +456,7 @@ def new_group(
         number = f"{'-'.join(map(str, place))}:{_World.local[place]}"
     else:
         number = str(next(_World.names))
+        world.compare(f"new_group#{number}".encode(), f"new_group({members})", limit)
     if world.rank() not in members:
         return GroupMember.NON_GROUP_MEMBER
     return _registered(ProcessGroup(world.mesh, members, number, name, limit, group_desc or "", _World.mpi))

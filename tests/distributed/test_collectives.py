@@ -1,5 +1,6 @@
 """Collectives among three processes, against arithmetic."""
 
+import warnings
 from datetime import timedelta
 
 import pytest
@@ -243,10 +244,38 @@ def wrong_lists(rank, size):
     return said, group.bound_device_id
 
 
+def outside(rank, size):
+    """Calls of a process that the group does not have: warnings in torch's words, and nothing; `send` raises."""
+    group, x = dist.new_group([0]), torch.ones(1)
+    if rank == 0:
+        return None
+    said = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for call in (
+            lambda: dist.all_reduce(x, group=group, async_op=True),
+            lambda: dist.all_gather_into_tensor(x, x, group=group),
+            lambda: dist.batch_isend_irecv([dist.P2POp(dist.irecv, x, 0, group)]),
+        ):
+            said.append(call())
+    with pytest.raises(ValueError, match="Invalid process group specified"):
+        dist.send(x, 0, group=group)
+    return said, [str(w.message) for w in caught if "does not belong" in str(w.message)]
+
+
+def others_in_a_group(rank, size):
+    """`new_group` whose ranks differ: all raise, and the other groups go on."""
+    with pytest.raises(dist.DistBackendError) as caught:
+        dist.new_group([0, 1] if rank == 2 else [0, 2])
+    x = torch.ones(1)
+    dist.all_reduce(x)
+    return all(f"new_group([0, {i}])" in str(caught.value) for i in (1, 2)), x.item()
+
+
 FUNCTIONS = [
     reductions, large_sum, strided_sum, overlapping_calls, broadcast, reduce_to_one, gathers, scatters, scattered_layouts,
     all_to_all, messages, messages_in_order, monitored, objects, groups, splits, checked_in_detail, mistakes,
-    wrong_lists,
+    wrong_lists, outside, others_in_a_group,
 ]  # fmt: skip
 EVERYWHERE = {
     "reductions": {
@@ -257,6 +286,7 @@ EVERYWHERE = {
     "overlapping_calls": [3, 6, 9, 12, 15],
     "broadcast": 2,
     "messages_in_order": True,
+    "others_in_a_group": (True, 3.0),
     "scattered_layouts": [True, True],
     "checked_in_detail": "DebugLevel.OFF",
     "wrong_lists": ([
@@ -281,6 +311,19 @@ OWN = {
     "messages": [([2, 1], 2, [1, 2]), ([0, 1], 0, None), ([1, 1], 1, None)],
     "objects": [([{"rank": 0}, {"rank": 1}, {"rank": 2}], [1, "x"], [own]) for own in "abc"],
     "splits": [([0, 2], 4, ("first", [0]), 3), ([1], 2, ("first", [1]), 3), ([0, 2], 4, None, 3)],
+    "outside": [
+        None,
+        *[
+            (
+                [None, None, []],
+                [
+                    f"Running {name} on global rank {rank} which does not belong to the given group."
+                    for name in ("all_reduce", "all_gather_single", "irecv")
+                ],
+            )
+            for rank in (1, 2)
+        ],
+    ],
     "groups": [(4, 0, 2), -1, (4, 1, 2)],
     "monitored": ["[Rank 0]: Ranks 1, 2 failed to pass monitoredBarrier in 50 ms", "", ""],
 }

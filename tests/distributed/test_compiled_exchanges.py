@@ -7,12 +7,14 @@ import warnings
 from contextlib import nullcontext
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from several import gather_by_files, results_of, started
 
 import rushlight as torch
 import rushlight.distributed as dist
 from rushlight import nn
+from rushlight.compile.ir.exchange import is_exchange
 from rushlight.compile.jit import backward, module_calls
 from rushlight.compile.jit.step import CompiledStep
 from rushlight.compile.runtime import native
@@ -76,6 +78,33 @@ def many_steps(rank, size):
     found |= {"digest": digest(model), "norm": norm, "programs": programs(function)}
     text = str(torch.compile.explain(function)(batches(rank, 1)[0]))
     found["explained"] = next(line for line in text.splitlines() if "exchanges" in line)
+    return found
+
+
+def where_they_are(rank, size):
+    """Steps whose bucket is summed in the gradients' memory: all processes compiled, none, and one of them."""
+    found = {}
+    for name, compiled in (("all", True), ("none", False), ("one", rank == 0)):
+        torch.manual_seed(0)
+        conv = nn.Conv2d(3, 40, 3).to(memory_format=torch.channels_last)
+        model = DistributedDataParallel(nn.Sequential(conv, nn.ReLU(), nn.Flatten(), nn.Linear(160, 9)))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def step(x, model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            (model(x) ** 2).mean().backward()
+            optimizer.step()
+
+        function = torch.compile(step) if compiled else step
+        generator = torch.Generator().manual_seed(rank)
+        for _ in range(8):
+            function(torch.randn(2, 3, 4, 4, generator=generator))
+        found[name] = digest(model), [p.detach().numpy() for p in model.parameters()]
+        if name == "all":
+            (c,) = function.captured
+            exchanges = [len(n.operands) for n in c.graph.nodes if is_exchange(n)]
+            names = {n.record.name for n in c.graph.nodes if hasattr(n, "record")}
+            found["nodes"] = exchanges, "cat" in names
     return found
 
 
@@ -383,6 +412,7 @@ def results(tmp_path_factory):
     functions = [
         loops,
         many_steps,
+        where_they_are,
         by_hand,
         in_halves,
         of_views,
@@ -407,6 +437,15 @@ def test_a_thousand_steps(results):
         assert found["programs"] == 1
     # from the last parameter on, until 104 bytes are there; after a pass within no_sync() buffers are not broadcast
     assert "2 buckets of gradients (216, 256 bytes), 2 broadcast(src=0) (64, 8 bytes)" in first["explained"]
+
+
+def test_gradients_are_summed_where_they_are(results):
+    first, second = (result["where_they_are"] for result in results)
+    for name in ("all", "none", "one"):
+        assert first[name][0] == second[name][0]
+        for p, q in zip(first[name][1], first["none"][1], strict=True):
+            np.testing.assert_allclose(p, q, rtol=1e-5, atol=1e-6)
+    assert first["nodes"] == ([0, 4, 0], False)
 
 
 def test_collectives_by_hand(results):

@@ -125,7 +125,9 @@ def refused(rank, size):
     frozen = nn.Linear(2, 2)
     frozen.bias.requires_grad_(False)
     for name, call in {
-        "hybrid": lambda: FSDP(nn.Linear(1, 1), sharding_strategy=fsdp.ShardingStrategy.HYBRID_SHARD),
+        "hybrid": lambda: FSDP(
+            nn.Linear(1, 1), None, fsdp.ShardingStrategy.HYBRID_SHARD, auto_wrap_policy=wrap.always_wrap_policy
+        ),
         "types": lambda: FSDP(mixed),
         "frozen": lambda: FSDP(frozen),
         "inner clip": lambda: net.module[0].clip_grad_norm_(1.0),

@@ -62,6 +62,46 @@ def times_a_factor(rank, size):
     return out
 
 
+PARTS = [(1024, 0, 1025), (7, 3_000, 10, 1), (131_000, 90, 300_001, 3), (3, 4)]  # numbers; the last ones go by MPI
+
+
+def of_several_arrays(rank, size):
+    """One array of the same numbers is summed next to them, and other processes take the slower way."""
+    allow()
+    out = {}
+    for way in ("code", "NumPy"):
+        group = dist.new_group()
+        for dtype in ("float32", "float64", "int32"):
+            for sizes in PARTS:
+                whole = values(rank, dtype, sum(sizes)).numpy()
+                parts = [part.copy() for part in np.split(whole, np.cumsum(sizes)[:-1])]
+                if way == "NumPy" and rank == 1 and group.wire._sums is not None:
+                    group.wire._sums._step = lambda *kind: None
+                factor = 0.3 if dtype != "int32" else 1
+                group.sum_in_place(group.key(), parts, factor)
+                group.all_reduce(group.key(), whole, dist.ReduceOp.SUM, factor)
+                out[way, dtype, sizes] = b"".join(part.tobytes() for part in parts), whole.tobytes()
+    return out
+
+
+def of_other_parts(rank, size):
+    """As many numbers in all, in other parts."""
+    allow()
+    group = dist.new_group()
+    for _ in range(101):  # more than are compared
+        group.sum_in_place(group.key(), [np.ones(2_000, np.float32)])
+    group.wire.mesh.trouble = lambda key, peers: None
+    from rushlight.distributed.mpi import shared_sums
+
+    shared_sums._DIFFERENT_S = 0.1
+    parts = [np.ones(n, np.float32) for n in ((1_000, 2_000) if rank else (2_000, 1_000))]
+    try:
+        group.sum_in_place(group.key(), parts)
+    except dist.DistBackendError as error:
+        return str(error)
+    return "no error"
+
+
 def many_in_a_row(rank, size):
     """No slot is written before all have read it, whoever is late."""
     allow()
@@ -101,7 +141,16 @@ def not_finite(rank, size):
     return found
 
 
-FUNCTIONS = [in_shared_memory, by_messages, times_a_factor, many_in_a_row, strided, not_finite]
+FUNCTIONS = [
+    in_shared_memory,
+    by_messages,
+    times_a_factor,
+    of_several_arrays,
+    many_in_a_row,
+    strided,
+    not_finite,
+    of_other_parts,
+]
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +187,19 @@ def test_factors_are_in_the_arrays_own_memory(results):
         a, b, c = (values(rank, "float32", n).numpy() * np.float32(0.3) for rank in range(SIZE))
         expected = ((a + b) + c).tobytes() if n > 1024 else results[0]["times_a_factor"][i][1]  # by MPI: in its order
         assert [r["times_a_factor"][i] for r in results] == [(True, expected)] * SIZE
+
+
+def test_several_arrays_are_summed_as_one(results):
+    for r in results:
+        for key, (parts, whole) in r["of_several_arrays"].items():
+            assert parts == whole, key
+        assert r["of_several_arrays"] == results[0]["of_several_arrays"]
+
+
+def test_other_parts_are_refused(results):
+    assert ["makes another call than all_reduce(SUM) of float32 [3000]" in r["of_other_parts"] for r in results] == [
+        True
+    ] * SIZE
 
 
 def test_slots_are_used_again(results):

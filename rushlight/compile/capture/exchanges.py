@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.tensor.storage import describe
-from ..ir.exchange import Begin, Effect, End, Exchange
+from ..ir.exchange import Begin, Effect, End, Exchange, Together
 from ..ir.graph import Call, Node, Ref, Value
 from .sources import CaptureError
 
 __all__ = ["check_halves", "record_exchange"]
 
-_RECORDS = {"whole": Exchange, "begin": Begin, "end": End, "effect": Effect}
+_RECORDS = {"whole": Exchange, "together": Together, "begin": Begin, "end": End, "effect": Effect}
 
 
 def record_exchange(recorder: Any, kind: str, t: Any, step: Any, line: Any, out: Any = None) -> None:
     """Add what is about to be done to `t`, in place, or from `t` into `out`.
 
-    kind: "whole"; "begin" or "end" for its halves; "effect" for what is done to Python's objects, without a tensor.
+    kind: "whole"; "together", of a list of tensors; "begin" or "end" for its halves; "effect" for what is done to Python's
+    objects, without a tensor.
     step: see `ir/exchange.py`; `writes` says whether it changes the tensor in this process, `condition`, (key, function), what
     has to hold where the call begins: the first one of a key counts.
     """
@@ -26,9 +27,11 @@ def record_exchange(recorder: Any, kind: str, t: Any, step: Any, line: Any, out:
     if t is None:
         recorder.graph.nodes.append(Call(made, (), (step.group,), None, (), line))
         return
+    if kind == "together":
+        _record_together(recorder, t, step, made, line)
+        return
     target = t if out is None else out
-    if not target._array.size:
-        raise CaptureError(f"{describe(line)}: {step.name} of a tensor without elements cannot be compiled")
+    _check_size(target, step, line)
     operands = (recorder.ref(t, line, step.name),)
     place = recorder.ref(target, line, step.name)
     if kind == "end" and out is not None:
@@ -41,6 +44,21 @@ def record_exchange(recorder: Any, kind: str, t: Any, step: Any, line: Any, out:
         if kind == "begin":
             recorder.begun[id(step)] = result
         recorder.write(place, recorder.region(target, line), result, line)
+
+
+def _check_size(tensor: Any, step: Any, line: Any) -> None:
+    if not tensor._array.size:
+        raise CaptureError(f"{describe(line)}: {step.name} of a tensor without elements cannot be compiled")
+
+
+def _record_together(recorder: Any, tensors: list[Any], step: Any, made: Together, line: Any) -> None:
+    for t in tensors:
+        _check_size(t, step, line)
+    places = [recorder.ref(t, line, step.name) for t in tensors]
+    results = [_like(place) for place in places]
+    recorder.graph.nodes.append(Call(made, tuple(places), (step.group,), None, tuple(results), line))
+    for t, place, result in zip(tensors, places, results, strict=True):
+        recorder.write(place, recorder.region(t, line), result, line)
 
 
 def check_halves(nodes: list[Node]) -> None:

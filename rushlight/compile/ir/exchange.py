@@ -20,6 +20,7 @@ __all__ = [
     "Effect",
     "End",
     "Exchange",
+    "Together",
     "assigned_by",
     "described",
     "exchanged_by",
@@ -79,6 +80,22 @@ class Exchange:
         return (out,)
 
 
+class Together(Exchange):
+    """One collective in the memory of several arrays: the first half of what it is given are operands, the others results."""
+
+    def _copied(self, *arrays: np.ndarray) -> Any:
+        out = tuple([np.array(array, order="K", copy=True) for array in arrays])
+        self.make(*arrays, *out)
+        return out
+
+    def make(self, *arrays: np.ndarray) -> Any:
+        self.runs += 1
+        n = len(arrays) // 2
+        for source, out in zip(arrays, arrays[n:], strict=False):
+            _copy(out, source)
+        self.step.act(*arrays[n:])
+
+
 class Begin(Exchange):
     """The first half: `step.start(array)` lets a thread carry it out, in the memory of the result."""
 
@@ -136,9 +153,10 @@ def described(nodes: Iterable[Node]) -> str:
     others: dict[str, list[int]] = {}
     for n in nodes:
         if isinstance(n, Call) and isinstance(n.record, Exchange) and n.operands:
-            size = n.operands[0].size * n.operands[0].dtype.itemsize
             if isinstance(n.record, End):
                 continue
+            sent = n.operands if isinstance(n.record, Together) else n.operands[:1]
+            size = sum(ref.size * ref.dtype.itemsize for ref in sent)  # type: ignore[union-attr]
             if n.record.step.is_bucket:
                 buckets.append(size)
             else:
@@ -185,10 +203,14 @@ def exchanged_by(node: Node) -> list[Value]:
 
 
 def overwritten(node: Call) -> dict[Value, Value]:
-    """The value of the result and that of the operand whose memory it may take, where they are of one geometry."""
+    """The values of results and those of the operands whose memory they may take, where they are of one geometry."""
     record = node.record
     if not node.results or not isinstance(record, Exchange) or (record.step.output and not isinstance(record, End)):
         return {}
-    old, new = node.operands[0], node.results[0]
+    pairs = zip(node.operands, node.results, strict=False)  # halves have further operands, whose memory has to stay
+    return {new.value: old.value for old, new in pairs if _is_alike(old, new)}
+
+
+def _is_alike(old: Any, new: Any) -> bool:
     whole = old.is_whole() and new.is_whole() and old.shape == new.shape and old.strides == new.strides
-    return {new.value: old.value} if whole and old.dtype == new.dtype else {}
+    return whole and old.dtype == new.dtype

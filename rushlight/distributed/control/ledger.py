@@ -26,7 +26,8 @@ class Ledger:
 
     def ours(self, key: bytes, call: bytes) -> str | None:
         """Note this process's call. Returns the text of a failure that this shows, or None."""
-        key = _call_of(key)
+        if b"/" in key:
+            key = _call_of(key)
         self._ours[key] = call
         if len(self._ours) > REMEMBERED:
             self._forget()
@@ -38,9 +39,11 @@ class Ledger:
 
     def _forget(self) -> None:
         """Drop the oldest calls."""
-        for key in list(islice(self._ours, _AT_ONCE)):
+        oldest = list(islice(self._ours, _AT_ONCE))
+        for key in oldest:
             del self._ours[key]
-            group, _, number = key.partition(b"#")
+        last = {group: number for group, _, number in [key.partition(b"#") for key in oldest]}  # they are in order
+        for group, number in last.items():
             self._forgotten[group] = max(int(number), self._forgotten.get(group, -1))
 
     def theirs(self, peer: int, key: bytes, note: bytes) -> str | None:

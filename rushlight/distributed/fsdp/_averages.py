@@ -1,5 +1,7 @@
 """The averages of a unit's gradients in one backward pass, of which each process gets those of its part.
 
+Where several processes have the same part (a mesh of two dimensions), they add up what each has of it afterwards.
+
 Small gradients travel together, when backward has left the unit. Each large one travels by itself: between processes of one host
 as soon as it is there, so that its memory is gone before the next one takes its own. The processes then have to agree on
 the order: they exchange which gradients the pass will bring in each of them, and those that it brings in all are averaged in the
@@ -52,8 +54,10 @@ class Averages:
         if not large or not self._is_worthwhile():
             return
         here = np.array([will_accumulate(member.whole) for member in large], np.int32)
-        key = self.group.key()
-        everywhere = self.group.run(lambda: self.group.all_reduce(key, here, RedOpType.MIN))
+        everywhere = here
+        for group in (self.group, self.unit.replicas):
+            if group is not None:
+                everywhere = _least(group, everywhere)
         self._order = [member for member, is_expected in zip(large, everywhere, strict=True) if is_expected][:-1]
         for member in self._order:
             hook = lambda _, member=member: self._arrived(member)  # noqa: E731
@@ -120,7 +124,7 @@ class Averages:
             rows.clear()
 
         work = None
-        if self.group.is_local():  # one host's processes share its processors: there is nothing to overlap
+        if self.unit.is_local():  # one host's processes share its processors: there is nothing to overlap
             self.group.run(task)
         else:
             work = self.group.start(task)
@@ -190,10 +194,23 @@ class Averages:
             part = self.group.all_reduce(key, rows[0], RedOpType.SUM)
         else:
             part = self.group.reduce_scatter_arrays(key, rows, RedOpType.SUM, into)
+        if self.unit.replicas is not None:
+            part = _sum(self.unit.replicas, part)
         if into is None or part is into:
             return part
         np.copyto(into, part)
         return into
+
+
+def _least(group: Any, flags: np.ndarray) -> np.ndarray:
+    key = group.key()
+    return group.run(lambda: group.all_reduce(key, flags, RedOpType.MIN))
+
+
+def _sum(group: Any, part: np.ndarray) -> np.ndarray:
+    """The sum over the processes that have the same parts."""
+    key = group.key()
+    return group.run(lambda: group.all_reduce(key, part, RedOpType.SUM))
 
 
 def _flat_gradient(member: Any, dtype: DType) -> Tensor:

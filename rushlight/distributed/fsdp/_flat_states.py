@@ -28,12 +28,12 @@ def plain_name(name: str) -> str:
     return name.replace(WRAPPER, "")
 
 
-def _rows(whole: Tensor, group: Any) -> Any:
-    """A whole tensor's part, as a DTensor; one without dimensions as it is."""
+def _rows(whole: Tensor, mesh: DeviceMesh) -> Any:
+    """A whole tensor's part along the last dimension of a mesh, as a DTensor; one without dimensions as it is."""
     if not whole.ndim:
         return whole.clone()
-    mesh = DeviceMesh.from_group(group, "cpu")
-    like = DTensor._make(whole, mesh, (Shard(0),), whole.shape)
+    placements = (*[Replicate()] * (mesh.ndim - 1), Shard(0))
+    like = DTensor._make(whole, mesh, placements, whole.shape)
     return like._of_whole(whole)
 
 
@@ -77,7 +77,7 @@ def _own_entries(module: Any, found: Any, prefix: str, known: set[str], is_local
         if shown is not None and shown.shares_memory(value._array):
             with no_grad():
                 is_spread = settings.state_dict_type is StateDictType.SHARDED_STATE_DICT
-                value = _rows(value.detach(), module.process_group) if is_spread else value.detach().clone()
+                value = _rows(value.detach(), module._mesh()) if is_spread else value.detach().clone()
         found[prefix + key.removeprefix(inside)] = value
     if is_local and unit is not None:
         found[prefix + FLAT] = _flat_part(unit)
@@ -283,7 +283,7 @@ def optimizer_state(
 
 def _as_wanted(value: Any, settings: Any, wrapper: Any) -> Any:
     is_spread = settings.state_dict_type is StateDictType.SHARDED_STATE_DICT
-    return _rows(value, wrapper.process_group) if is_spread and isinstance(value, Tensor) else value
+    return _rows(value, wrapper._mesh()) if is_spread and isinstance(value, Tensor) else value
 
 
 def _by_members(unit: FlatUnit, own: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,10 @@ class FlatUnit(Unit):
         reduce_dtype: DType | None,
         uses_originals: bool,
         is_spread: bool,
+        replicas: Any = None,
+        everyone: Collection[int] = (),
     ):
-        super().__init__(members, group, reduce_dtype)
+        super().__init__(members, group, reduce_dtype, replicas, everyone)
         self.module, self.uses_originals = module, uses_originals
         self.pieces = group.size() if is_spread else 1
         self.rank = group.rank() if is_spread else 0

@@ -38,12 +38,13 @@ def fully_shard(
     are gathered before the module's forward and backward passes and freed after them; gradients are averaged. Apply it
     to the inner modules first: what they have is not the outer one's. Make optimizers afterwards.
 
-    mesh: of one dimension; the default group's by default. reshard_after_forward: whether the whole is freed between
+    mesh: of one dimension, by default of all processes; or of two, of which the second one spreads the parameters, and along
+    the first one processes have the same, whose gradients are averaged as well (hybrid sharding). reshard_after_forward: whether the whole is freed between
     forward and backward; by default in all modules but the outermost. ignored_params: parameters that stay as they are.
 
-    Raises ValueError for lists of modules and other containers, and for parameters that another call has spread;
-    AssertionError for a module given twice; NotImplementedError for meshes of several dimensions, other layouts than rows
-    and numbers in `reshard_after_forward`, for parameters without values.
+    Raises ValueError for lists of modules and other containers, and for parameters that another call has spread
+    and meshes of more than two dimensions; AssertionError for a module given twice; NotImplementedError for other layouts than
+    rows and numbers in `reshard_after_forward`, for parameters without values.
     """
     if isinstance(module, (ModuleList, ModuleDict)):
         raise ValueError(f"fully_shard does not support containers that do not implement forward: {module}")
@@ -61,8 +62,8 @@ def fully_shard(
     if mesh is None:
         world.default_group()
         mesh = init_device_mesh("cpu", (world.get_world_size(),))
-    if mesh.ndim != 1:
-        raise NotImplementedError(f"fully_shard: meshes of one dimension are implemented, not {mesh}")
+    if mesh.ndim not in (1, 2):
+        raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
     members = _members(modules, ignored_params or set(), mp_policy)
     unit = RowUnit(members, mesh, mp_policy.reduce_dtype) if members else None
     state = State(modules, unit, reshard_after_forward, mp_policy)
@@ -198,9 +199,11 @@ class FSDPModule:
             state.syncs = requires_gradient_sync
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """Of meshes with two dimensions, which are not implemented. Raises NotImplementedError for False."""
+        """Of meshes of two dimensions. Raises NotImplementedError for False: each backward pass sums over both."""
         if not requires_all_reduce:
-            raise NotImplementedError("set_requires_all_reduce(False) is of meshes of two dimensions")
+            raise NotImplementedError(
+                "set_requires_all_reduce(False): gradients are summed over both dimensions of a mesh"
+            )
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
         """Whether parameters are freed between forward and backward."""
@@ -239,8 +242,8 @@ class FSDPModule:
         """Takes what torch's method does: the process group has no allocator of its own."""
 
     def set_all_reduce_hook(self, hook: Any, *, stream: Any = None) -> None:
-        """Of meshes with two dimensions, which are not implemented. Raises NotImplementedError."""
-        raise NotImplementedError("set_all_reduce_hook is of meshes of two dimensions")
+        """Of meshes of two dimensions. Raises NotImplementedError."""
+        raise NotImplementedError("set_all_reduce_hook: gradients are summed by the process group only")
 
     def set_custom_all_gather(self, comm: Any) -> None:
         """Raises NotImplementedError: parameters are gathered by the process group."""

@@ -62,7 +62,7 @@ class State:
         self.is_inside: set[int] = set()  # of several modules, those that have been called
         self.hides = False  # whether modules have their parts again after each forward pass, whatever is freed
         self.casts_as_root = self.is_summoned = False
-        self.gathers_ahead = unit is not None and not unit.group.is_local()
+        self.gathers_ahead = unit is not None and not unit.is_local()
         self.next_forward: list[State] | None = None
         self.next_backward: list[State] | None = None
 

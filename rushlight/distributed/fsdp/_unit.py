@@ -7,7 +7,7 @@ is given back. The gradients of the whole are averaged such that each process ge
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import prod
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ..device_mesh import DeviceMesh
 from ..tensor._dtensor import DTensor, rows_of
-from ..tensor.placement_types import Shard
+from ..tensor.placement_types import Replicate, Shard
 from ._averages import Averages
 from ._pages import Pages
 
@@ -63,20 +63,34 @@ class Member:
 class Unit:
     """What parameters by rows and flat ones have in common. Subclasses say what travels.
 
-    has_rows: whether each process has a part of each parameter.
+    has_rows: whether each process has a part of each parameter. replicas: the group of the processes that have the same parts,
+    None where each has its own; everyone: then the ranks, in the world, of all processes that share the parameters.
     """
 
     has_rows = True
 
-    def __init__(self, members: list[Member], group: Any, reduce_dtype: DType | None):
+    def __init__(
+        self,
+        members: list[Member],
+        group: Any,
+        reduce_dtype: DType | None,
+        replicas: Any = None,
+        everyone: Collection[int] = (),
+    ):
         self.members, self.group, self.reduce_dtype = members, group, reduce_dtype
-        self.share = 1.0 / group.size()
+        self.replicas, self._everyone = replicas, everyone
+        self.share = 1.0 / (group.size() * (1 if replicas is None else replicas.size()))
         self.pieces, self.rank = group.size(), group.rank()
         self.is_whole = self.is_shown = False
         self._gathering: list[Callable[[], None]] | None = None
         self._seen: Any = None  # when the parts were written that the whole was gathered from
         self._averages: Averages | None = None  # of the backward pass that is in the module
         self._reducing: Callable[[], None] | None = None
+
+    def is_local(self) -> bool:
+        """Whether all processes that share the parameters are on this host: all of them find the same."""
+        mesh = self.group.mesh
+        return self.group.is_local() and all(rank == mesh.rank or mesh.is_beside(rank) for rank in self._everyone)
 
     # ------------------------------------------------------------------------------------------ gathering
 
@@ -181,7 +195,7 @@ class Unit:
 
     def expect_gradients(self) -> None:
         """Backward enters the module: let large gradients be averaged as soon as they are there."""
-        if self._averages is None and self.group.size() > 1 and self.group.is_local():
+        if self._averages is None and self.group.size() > 1 and self.is_local():
             self._averages = Averages(self)
             self._averages.expect()
 
@@ -197,7 +211,7 @@ class Unit:
         self.finish_reduce()
         if averages.begin():
             self._reducing = averages.finish
-            if self.group.is_local():
+            if self.is_local():
                 self.finish_reduce()
 
     def reduced_as(self, trained: list[Member]) -> DType:
@@ -264,11 +278,15 @@ def bytes_of(t: Tensor) -> np.ndarray:
 
 
 class RowUnit(Unit):
-    """Parameters that are cut along dimension 0, each for itself, as `DTensor`s."""
+    """Parameters that are cut along dimension 0, each for itself, as `DTensor`s.
+
+    mesh: of one dimension, along which they are cut, or of two: along the first one processes have the same.
+    """
 
     def __init__(self, members: list[Member], mesh: DeviceMesh, reduce_dtype: DType | None):
-        super().__init__(members, mesh.get_group(0), reduce_dtype)
-        self.mesh = mesh
+        replicas = mesh.get_group(0) if mesh.ndim > 1 else None
+        super().__init__(members, mesh.get_group(mesh.ndim - 1), reduce_dtype, replicas, mesh.mesh.flatten().tolist())
+        self.mesh, self._placements = mesh, (Shard(0),) if replicas is None else (Replicate(), Shard(0))
         size, rank = self.group.size(), self.group.rank()
         for member in members:
             given = member.places[0][0]._parameters[member.places[0][1]]
@@ -280,7 +298,7 @@ class RowUnit(Unit):
         self._make_wholes()
 
     def _sharded(self, local: Tensor, member: Member, requires_grad: bool) -> Any:
-        return Parameter(DTensor._make(local, self.mesh, (Shard(0),), member.shape), requires_grad)
+        return Parameter(DTensor._make(local, self.mesh, self._placements, member.shape), requires_grad)
 
     def _make_wholes(self) -> None:
         at = [0]

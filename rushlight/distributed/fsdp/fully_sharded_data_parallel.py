@@ -46,6 +46,7 @@ from .wrap import CustomPolicy, wrap_inside
 __all__ = ["FullyShardedDataParallel", "OptimStateKeyType"]
 
 WRAPPED = "_fsdp_wrapped_module"
+_HYBRID = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
 _CONFIGS = {
     StateDictType.FULL_STATE_DICT: (FullStateDictConfig, FullOptimStateDictConfig),
     StateDictType.SHARDED_STATE_DICT: (ShardedStateDictConfig, ShardedOptimStateDictConfig),
@@ -64,7 +65,10 @@ class FullyShardedDataParallel(Module):
     sync_module_states: take the first process's parameters and buffers. ignored_modules, ignored_states: what stays as it is.
     cpu_offload, device_id, limit_all_gathers: change nothing, since all is on the CPU.
 
-    Raises NotImplementedError for the strategies HYBRID_SHARD and for param_init_fn, ValueError for parameters of several types,
+    HYBRID_SHARD: device_mesh has two dimensions, and processes have other parts along the second one, the same along the first;
+    or process_group is a pair of groups, of those with other parts and of those with the same.
+
+    Raises NotImplementedError for HYBRID_SHARD without either, and for param_init_fn, ValueError for parameters of several types,
     or, without use_orig_params, of which some are frozen.
     """
 
@@ -89,24 +93,29 @@ class FullyShardedDataParallel(Module):
     ):
         super().__init__()
         strategy = ShardingStrategy.FULL_SHARD if sharding_strategy is None else sharding_strategy
-        _check_options(strategy, param_init_fn, mixed_precision, device_id)
-        if device_mesh is not None:
-            if process_group is not None:
-                raise ValueError("Cannot pass both process_group and device_mesh at the same time.")
-            process_group = device_mesh.get_group(0)
-        self.process_group = world.group_of(process_group)
+        _check_options(param_init_fn, mixed_precision, device_id)
+        if device_mesh is not None and process_group is not None:
+            raise ValueError("Cannot pass both process_group and device_mesh at the same time.")
+        self._device_mesh = device_mesh if strategy in _HYBRID else None
+        replicas: Any = None
+        if strategy in _HYBRID:
+            self.process_group, replicas = _hybrid_groups(process_group, device_mesh, auto_wrap_policy)
+        else:
+            self.process_group = world.group_of(process_group if device_mesh is None else device_mesh.get_group(0))
         self.sharding_strategy, self.mixed_precision = strategy, mixed_precision
         ignored, left_alone = _ignored(ignored_modules, ignored_states)
         if auto_wrap_policy is not None:
             options = {
-                "process_group": process_group, "sharding_strategy": strategy, "cpu_offload": cpu_offload,
+                "process_group": process_group, "device_mesh": device_mesh, "sharding_strategy": strategy, "cpu_offload": cpu_offload,
                 "backward_prefetch": backward_prefetch, "mixed_precision": mixed_precision,
                 "ignored_modules": ignored_modules, "sync_module_states": sync_module_states,
                 "forward_prefetch": forward_prefetch, "use_orig_params": use_orig_params, "ignored_states": ignored_states,
             }  # fmt: skip
             _wrap_inner(module, auto_wrap_policy, ignored, options)
         if sync_module_states:
-            _take_first(module, self.process_group)
+            for group in (self.process_group, replicas):
+                if group is not None:
+                    _take_first(module, group)
         setattr(self, WRAPPED, module)
         self._use_orig_params, self._ignored = use_orig_params, left_alone
         self._state_dict_settings = _settings(StateDictType.FULL_STATE_DICT, None, None)
@@ -118,8 +127,18 @@ class FullyShardedDataParallel(Module):
         else:
             _check_uniform(members, use_orig_params)
             is_spread = strategy is not ShardingStrategy.NO_SHARD and self.process_group.size() > 1
-            unit = FlatUnit(module, members, self.process_group, policy.reduce_dtype, use_orig_params, is_spread)
-        state = State((self,), unit, None if strategy is ShardingStrategy.FULL_SHARD else False, policy)
+            unit = FlatUnit(
+                module,
+                members,
+                self.process_group,
+                policy.reduce_dtype,
+                use_orig_params,
+                is_spread,
+                replicas,
+                everyone=world.default_group().ranks if replicas is not None else (),
+            )
+        frees = strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)
+        state = State((self,), unit, None if frees else False, policy)
         state.hides = True
         state.casts_as_root = mixed_precision is not None and mixed_precision.cast_root_forward_inputs
         state.gathers_ahead = state.gathers_ahead and (forward_prefetch or backward_prefetch is not None)
@@ -137,6 +156,10 @@ class FullyShardedDataParallel(Module):
     @property
     def _unit(self) -> FlatUnit | None:
         return self._state().unit  # type: ignore[return-value]
+
+    def _mesh(self) -> DeviceMesh:
+        """That of the parts in a state: the one that was given for hybrid sharding, or a line of the processes with other parts."""
+        return DeviceMesh.from_group(self.process_group, "cpu") if self._device_mesh is None else self._device_mesh
 
     def _state(self) -> State:
         return self.__dict__["_fsdp_state"]
@@ -424,11 +447,30 @@ def _deprecated(name: str, new: str, optim_input: Any = None) -> None:
         )
 
 
-def _check_options(
-    strategy: ShardingStrategy, param_init_fn: Any, mixed: MixedPrecision | None, device_id: Any
-) -> None:
-    if strategy in (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2):
-        raise NotImplementedError(f"FullyShardedDataParallel(sharding_strategy={strategy}) is not implemented")
+def _hybrid_groups(groups: Any, mesh: DeviceMesh | None, policy: Any) -> tuple[Any, Any]:
+    """The group of the processes with other parts, and that of those with the same."""
+    if mesh is not None:
+        if mesh.ndim != 2:
+            raise ValueError(f"Expected device_mesh to have ndim=2 but got {mesh.ndim}")
+        return mesh.get_group(1), mesh.get_group(0)
+    if groups is None and policy is None:
+        raise ValueError(
+            "Manual wrapping with ShardingStrategy.HYBRID_SHARD requires explicit specification of process group or device_mesh."
+        )
+    if groups is None:
+        raise NotImplementedError(
+            "FullyShardedDataParallel(sharding_strategy=ShardingStrategy.HYBRID_SHARD): which processes have other parts depends on "
+            "the number of devices; give a device_mesh of two dimensions, or two groups"
+        )
+    if not isinstance(groups, tuple) or len(groups) != 2:
+        raise ValueError(
+            "Expected process_group to be passed in as either None or Tuple[dist.ProcessGroup, dist.ProcessGroup] but got "
+            f"{type(groups)}"
+        )
+    return groups
+
+
+def _check_options(param_init_fn: Any, mixed: MixedPrecision | None, device_id: Any) -> None:
     if param_init_fn is not None:
         raise NotImplementedError("FullyShardedDataParallel(param_init_fn=...) is not implemented")
     if mixed is not None and mixed.keep_low_precision_grads:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...backend.onednn.address import address
-from ..reduce_op import RedOpType, combine, scaled
+from ..reduce_op import RedOpType, combine, scaled, silence
 from .waiting import Alarm
 
 if TYPE_CHECKING:
@@ -142,4 +142,5 @@ class _Sum:
         if own.dtype.name in _HALF:
             own[:] = combine(RedOpType.SUM, [theirs, own])
         else:
-            np.add(theirs, own, out=own)
+            with silence():
+                np.add(theirs, own, out=own)

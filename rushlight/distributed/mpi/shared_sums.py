@@ -8,6 +8,8 @@ are laid out and added by code of `streaming.py`, others by NumPy.
 A slot is free again when all have added what was in it. No word is needed for that: a process lays chunk k out after it
 has added chunk k - 2, for which it has seen chunk k - 2 of all others, and those had added chunk k - 4 by then. So four slots do.
 
+Several arrays go as one, each from its own memory and back into it; in a chunk each begins at a cache line.
+
 Each chunk has a label, a checksum of the call in words: processes that make different calls never add each other's numbers.
 """
 
@@ -21,14 +23,16 @@ import sys
 import time
 import zlib
 from collections.abc import Callable
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...backend.onednn.address import address
+from ...backend.onednn.address import address, addresses
 from ..errors import DistBackendError
-from .streaming import ADDED, Layout, step_of
+from ..reduce_op import silence
+from .streaming import ADDED, ALIGNED, Layout, step_of
 
 if TYPE_CHECKING:
     from .wire import Call, Wire
@@ -42,6 +46,7 @@ _PAGE = 1 << 12  # in front of the slots: the token, the counter, and a label fo
 _SIZE = _PAGE + _SLOTS * _CHUNK_BYTES
 _TOKEN, _COUNTER, _LABELS = 0, 8, 16  # in numbers of 8 bytes, a cache line each
 _LAYOUT = Layout(8 * _COUNTER, 8 * _LABELS, _PAGE, _CHUNK_BYTES, _SLOTS)
+_ROW_BYTES = 16  # of a table of what a step lays out or adds
 _SPINS = 2000  # looks before the processor is given away
 _TICK_S = 0.2
 _DIFFERENT_S = 5.0  # until the others have told which calls they make
@@ -60,6 +65,8 @@ class SharedSums:
         self._steps: dict[tuple[np.dtype, bool], Callable[..., int] | None] = {}
         self._bases = np.array([address(np.frombuffer(m, np.uint8)) for m in maps], np.int64)
         self._at = address(self._bases)
+        row = np.zeros(2, np.int64)  # the table of a sum of one array: where it is, and its size
+        self._row, self._row_at = row.data, address(row)
 
     @classmethod
     def make(cls, wire: Wire, call: Call, is_local: bool) -> SharedSums | None:
@@ -76,29 +83,34 @@ class SharedSums:
                 os.close(descriptor)
         return cls(wire, maps) if votes.all() else None
 
-    def sum(self, call: Call, array: np.ndarray, factor: float) -> None:
-        """The sum over the processes of their arrays times their factors, in the array's memory, which is contiguous.
+    def sum(self, call: Call, arrays: list[np.ndarray], factor: float) -> None:
+        """The sums over the processes of arrays times their factors, in the arrays' memory: of one type, flat and contiguous.
 
         Raises DistBackendError where another process has died, makes another call, or does not come in time.
         """
-        label = zlib.crc32(call.note, zlib.crc32(call.key))
-        step = self._step(array.dtype, factor != 1)
-        if step is not None and array.nbytes <= _CHUNK_BYTES:
-            self._done += 1
-            self._run_step(call, step, array, array, self._done - 1, self._done - 1, label, factor)
+        label, dtype = zlib.crc32(call.note, zlib.crc32(call.key)), arrays[0].dtype
+        step = self._step(dtype, factor != 1)
+        if step is not None and len(arrays) == 1 and arrays[0].nbytes <= _CHUNK_BYTES:
+            self._row[0], self._row[1] = address(arrays[0]), arrays[0].size
+            number, self._done = self._done, self._done + 1
+            self._run_step(call, step, (self._row_at, 1), (self._row_at, 1), number, number, label, factor)
             return
-        flat = array.reshape(-1)
-        size = _CHUNK_BYTES // flat.itemsize
-        pieces = [flat[i : i + size] for i in range(0, flat.size, size)]
+        plan = _plan(tuple([array.size for array in arrays]), dtype.itemsize)
+        label ^= plan.checksum
         if step is not None:
-            self._sum_by_code(call, step, pieces, factor, label)
+            self._sum_by_code(call, step, plan, arrays, factor, label)
             return
-        factor = flat.dtype.type(factor)
-        self._lay_out(pieces[0], factor, label)
-        for before, piece in pairwise(pieces):
-            self._lay_out(piece, factor, label)
+        with silence():
+            self._sum_by_numpy(call, plan, arrays, factor, label)
+
+    def _sum_by_numpy(self, call: Call, plan: Plan, arrays: list[np.ndarray], factor: float, label: int) -> None:
+        chunks = [[(arrays[i][begin:end], at) for i, begin, end, at in chunk] for chunk in plan.chunks]
+        factor = arrays[0].dtype.type(factor)
+        self._lay_out(chunks[0], factor, label)
+        for before, chunk in pairwise(chunks):
+            self._lay_out(chunk, factor, label)
             self._add(call, before, self._done - 2, label)
-        self._add(call, pieces[-1], self._done - 1, label)
+        self._add(call, chunks[-1], self._done - 1, label)
 
     def _step(self, dtype: np.dtype, keep: bool) -> Callable[..., int] | None:
         kind = dtype, keep
@@ -107,46 +119,55 @@ class SharedSums:
         return self._steps[kind]
 
     def _sum_by_code(
-        self, call: Call, step: Callable[..., int], pieces: list[np.ndarray], factor: float, label: int
+        self, call: Call, step: Callable[..., int], plan: Plan, arrays: list[np.ndarray], factor: float, label: int
     ) -> None:
-        """Write each piece for the others before the one ahead of it is added."""
-        first, nothing = self._done, pieces[0][:0]
-        self._done += len(pieces)
-        for number, (added, laid) in enumerate(pairwise([nothing, *pieces, nothing]), first):
+        """Write each chunk for the others before the one ahead of it is added."""
+        begins = addresses(arrays)
+        table = np.array([number for at, n, i in plan.rows for number in (begins[i] + at, n)], np.int64)
+        at, first = address(table), self._done
+        self._done += len(plan.parts)
+        if len(plan.parts) == 1:
+            row = at, len(plan.rows)
+            self._run_step(call, step, row, row, first, first, label, factor)
+            return
+        rows = [(at + _ROW_BYTES * begin, end - begin) for begin, end in plan.parts]
+        for number, (added, laid) in enumerate(pairwise([(at, 0), *rows, (at, 0)]), first):
             self._run_step(call, step, laid, added, number, number - 1, label, factor)
 
     def _run_step(
         self,
         call: Call,
         step: Callable[..., int],
-        laid: np.ndarray,
-        added: np.ndarray,
+        laid: tuple[int, int],
+        added: tuple[int, int],
         number: int,
         awaited: int,
         label: int,
         factor: float,
     ) -> None:
-        place, of_all = address(laid), (address(added), added.size, awaited, label, factor)
-        if step(self._at, place, laid.size, number, *of_all) != ADDED:
+        """Write rows for the others and add theirs: each an address of a table, and how many rows it has."""
+        if step(self._at, *laid, number, *added, awaited, label, factor) != ADDED:
             self._await_all(call, awaited, label)
-            step(self._at, place, 0, number, *of_all)
+            step(self._at, added[0], 0, number, *added, awaited, label, factor)
 
-    def _lay_out(self, piece: np.ndarray, factor: Any, label: int) -> None:
+    def _lay_out(self, pieces: list[tuple[np.ndarray, int]], factor: Any, label: int) -> None:
         slot, words = self._done % _SLOTS, self._words[self._wire.rank]
-        np.multiply(piece, factor, out=self._part(slot, self._wire.rank, piece))
+        for piece, at in pieces:
+            np.multiply(piece, factor, out=self._part(slot, self._wire.rank, piece, at))
         words[_LABELS + slot] = label
         self._done += 1
         words[_COUNTER] = self._done
 
-    def _part(self, slot: int, rank: int, like: np.ndarray) -> np.ndarray:
-        return self._slots[slot][rank][: like.nbytes].view(like.dtype)
+    def _part(self, slot: int, rank: int, like: np.ndarray, at: int) -> np.ndarray:
+        return self._slots[slot][rank][at : at + like.nbytes].view(like.dtype)
 
-    def _add(self, call: Call, piece: np.ndarray, number: int, label: int) -> None:
+    def _add(self, call: Call, pieces: list[tuple[np.ndarray, int]], number: int, label: int) -> None:
         self._await_all(call, number, label)
-        parts = [self._part(number % _SLOTS, rank, piece) for rank in range(self._wire.size)]
-        np.add(parts[0], parts[1], out=piece)
-        for part in parts[2:]:
-            np.add(piece, part, out=piece)
+        for piece, at in pieces:
+            parts = [self._part(number % _SLOTS, rank, piece, at) for rank in range(self._wire.size)]
+            np.add(parts[0], parts[1], out=piece)
+            for part in parts[2:]:
+                np.add(piece, part, out=piece)
 
     def _await_all(self, call: Call, number: int, label: int) -> None:
         """Until all have laid a chunk of this call out. Raises DistBackendError where one makes another call."""
@@ -186,6 +207,42 @@ class SharedSums:
         raise DistBackendError(
             f"process {other} makes another call than {call.text()} of process {self._wire.mesh.rank}"
         )
+
+
+class Plan(NamedTuple):
+    """How arrays of some sizes travel, one after the other, in chunks.
+
+    chunks: of each, (which array, its elements from, to, their place in the chunk in bytes). rows: the same as (bytes from the
+    array's beginning, count of numbers, which array); parts: which rows each chunk has. checksum: of the sizes; 0 for a single
+    array.
+    """
+
+    chunks: list[list[tuple[int, int, int, int]]]
+    rows: list[tuple[int, int, int]]
+    parts: list[tuple[int, int]]
+    checksum: int
+
+
+@lru_cache(1024)
+def _plan(sizes: tuple[int, ...], item_bytes: int) -> Plan:
+    chunks: list[list[tuple[int, int, int, int]]] = [[]]
+    at = 0
+    for i, size in enumerate(sizes):
+        begin = 0
+        while begin < size:
+            count = min(size - begin, (_CHUNK_BYTES - at) // item_bytes)
+            if not count:
+                chunks.append([])
+                at = 0
+                continue
+            chunks[-1].append((i, begin, begin + count, at))
+            begin += count
+            at = -(-(at + count * item_bytes) // ALIGNED) * ALIGNED
+    pieces = [piece for chunk in chunks for piece in chunk]
+    ends = [*accumulate(map(len, chunks))]
+    rows = [(begin * item_bytes, end - begin, i) for i, begin, end, _ in pieces]
+    checksum = zlib.crc32(repr(sizes).encode()) if len(sizes) > 1 else 0
+    return Plan(chunks, rows, [*pairwise([0, *ends])], checksum)
 
 
 def _is_possible(processes: int) -> bool:

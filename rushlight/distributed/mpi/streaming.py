@@ -17,8 +17,9 @@ from ...compile.lower.llvm import engine
 from ...core.foreign import ctypes
 from ...core.locks import made_once
 
-__all__ = ["ADDED", "Layout", "step_of"]
+__all__ = ["ADDED", "ALIGNED", "Layout", "step_of"]
 
+ALIGNED = 64  # bytes, of the longest vectors
 ADDED = 0  # what a step returns; anything else: nothing was added, since another process is late, or makes another call
 _WORDS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 _LOOKS = 2000  # before a step is late, some 100 us
@@ -38,10 +39,11 @@ def step_of(dtype: np.dtype, size: int, rank: int, keep: bool, layout: Layout) -
     """The step of one of `size` processes, for numbers of a type; None where there is no code for them.
 
     It is called with (the address of the addresses of all memories, laid, n, number, added, m, awaited, label, factor): it writes
-    the n numbers at the address `laid` times the factor, as piece number `number`, for the others; then it adds piece `awaited` of
-    all processes, in the order of ranks, this one's own being the m numbers at `added`, where the sum goes as well. n = 0: nothing
-    is written. m = 0: nothing is added. keep: the products go to `laid` as well. Others see a piece when the counter has passed
-    its number.
+    the numbers of the n rows of the table at `laid` times the factor, as piece number `number`, for the others; then it adds piece
+    `awaited` of all processes, in the order of ranks, this one's own being in the m rows at `added`, where the sums go as well. A
+    row is an address and a count of numbers; in a piece its numbers begin at a multiple of `ALIGNED` bytes. n = 0: nothing
+    is written. m = 0: nothing is added. keep: the products go to the rows of `laid` as well. Others see a piece when the counter
+    has passed its number.
     """
     word = _WORDS.get(dtype)
     if word is None or not engine.available():
@@ -61,7 +63,8 @@ def _function(word: str, size: int, rank: int, keep: bool, layout: Layout) -> Ca
 
 
 def _assembly(word: str, size: int, rank: int, keep: bool, at: Layout) -> str:
-    lanes = engine.vector_bytes() // (4 if word == "float" else 8)
+    number_bytes = 4 if word == "float" else 8
+    lanes = engine.vector_bytes() // number_bytes
     vector, ones = f"<{lanes} x {word}>", f"<{lanes} x i1>"
     others = [r for r in range(size) if r != rank]
 
@@ -78,17 +81,17 @@ def _assembly(word: str, size: int, rank: int, keep: bool, at: Layout) -> str:
 
     def write(p: str, i: str, mask: str) -> str:
         return f"""
-  %{p}.from = getelementptr {word}, ptr %laid, i64 {i}
+  %{p}.from = getelementptr {word}, ptr %laid.at, i64 {i}
   {load(f"%{p}.x", f"%{p}.from", mask)}
   %{p}.y = fmul {vector} %{p}.x, %factors
-  %{p}.to = getelementptr {word}, ptr %room, i64 {i}
+  %{p}.to = getelementptr {word}, ptr %room.row, i64 {i}
   {store(f"%{p}.y", f"%{p}.to", mask, True)}
   {store(f"%{p}.y", f"%{p}.from", mask) if keep else ""}"""
 
     def add(p: str, i: str, mask: str) -> str:
         lines = []
         for r in range(size):
-            where = "%added" if r == rank else f"%piece{r}"
+            where = "%added.at" if r == rank else f"%piece{r}"
             lines += [
                 f"%{p}.at{r} = getelementptr {word}, ptr {where}, i64 {i}",
                 load(f"%{p}.x{r}", f"%{p}.at{r}", mask),
@@ -126,7 +129,34 @@ def _assembly(word: str, size: int, rank: int, keep: bool, at: Layout) -> str:
         return f"""
   %own{r} = getelementptr ptr, ptr %bases, i64 {r}
   %base{r} = load ptr, ptr %own{r}
-  %piece{r} = getelementptr i8, ptr %base{r}, i64 %piece.at"""
+  %whole{r} = getelementptr i8, ptr %base{r}, i64 %piece.at"""
+
+    def rows(name: str, table: str, count: str, begins: str, row: str, body: str, after: str) -> str:
+        """For each row of a table: `row`, in which %{name}.from is its number's place in the piece in bytes, and `body`."""
+        return f"""
+{name}.row:
+  %{name}.k = phi i64 [ 0, %{begins} ], [ %{name}.k.next, %{name}.done ]
+  %{name}.from = phi i64 [ 0, %{begins} ], [ %{name}.to, %{name}.done ]
+  %{name}.row.at = getelementptr {{ ptr, i64 }}, ptr {table}, i64 %{name}.k
+  {table}.at = load ptr, ptr %{name}.row.at
+  %{name}.size.at = getelementptr i8, ptr %{name}.row.at, i64 8
+  %{name}.size = load i64, ptr %{name}.size.at{row}
+  br label %{name}
+{body}
+{name}.done:
+  %{name}.bytes = mul i64 %{name}.size, {number_bytes}
+  %{name}.end = add i64 %{name}.from, %{name}.bytes
+  %{name}.beyond = add i64 %{name}.end, {ALIGNED - 1}
+  %{name}.to = and i64 %{name}.beyond, {-ALIGNED}
+  %{name}.k.next = add i64 %{name}.k, 1
+  %{name}.k.more = icmp ult i64 %{name}.k.next, {count}
+  br i1 %{name}.k.more, label %{name}.row, label %{after}
+"""
+
+    def parts() -> str:
+        return "".join(
+            f"\n  %piece{r} = getelementptr i8, ptr %whole{r}, i64 %add.from" for r in range(size) if r != rank
+        )
 
     def wait(r: int, then: str) -> str:
         return f"""
@@ -149,7 +179,8 @@ there{r}.it.is:
   %same{r} = icmp eq i64 %label{r}, %label
   br i1 %same{r}, label %{then}, label %not.added"""
 
-    steps = [f"wait{r}" for r in others] + ["add"]
+    steps = [f"wait{r}" for r in others] + ["add.rows"]
+    room = "\n  %room.row = getelementptr i8, ptr %room, i64 %write.from"
     slot = f"srem i64 %{{}}, {at.slots}"
     return f"""
 declare void @llvm.x86.sse.sfence()
@@ -174,8 +205,8 @@ entry:
   %room.at = add i64 %room.in, {at.pieces}
   %room = getelementptr i8, ptr %base{rank}, i64 %room.at
   %writes = icmp ne i64 %n, 0
-  br i1 %writes, label %write, label %adds
-{each("write", "%n", write, "tell")}
+  br i1 %writes, label %write.row, label %adds
+{rows("write", "%laid", "%n", "entry", room, each("write", "%write.size", write, "write.done"), "tell")}
 tell:
   call void @llvm.x86.sse.sfence()
   %tag.in = mul i64 %free, 8
@@ -190,7 +221,9 @@ adds:
   %some = icmp ne i64 %m, 0
   br i1 %some, label %{steps[0]}, label %end
 {"".join(wait(r, then) for r, then in zip(others, steps[1:], strict=True))}
-{each("add", "%m", add, "end")}
+add.rows:
+  br label %add.row
+{rows("add", "%added", "%m", "add.rows", parts(), each("add", "%add.size", add, "add.done"), "end")}
 end:
   ret i64 {ADDED}
 not.added:

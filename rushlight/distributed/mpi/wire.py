@@ -18,7 +18,7 @@ from ...backend.onednn.address import address
 from ...core.foreign import ctypes
 from ..errors import DistBackendError
 from ..mesh import Mesh
-from ..reduce_op import RedOpType, combine, scaled
+from ..reduce_op import RedOpType, combine, in_place, joined, put_parts, scaled, silence
 from .host_sums import HostSums
 from .library import Library
 from .ring import RingSums
@@ -157,7 +157,7 @@ class Wire:
         """Root's array; in `array`'s own memory where that can be."""
         if self.rank == root:
             array = np.ascontiguousarray(array)
-        elif not _in_place(array):
+        elif not in_place(array):
             array = np.empty(array.shape, array.dtype)
         self._do(call, "Ibcast", address(array), array.nbytes, self.library.byte, root, keep=array)
         return array
@@ -240,19 +240,24 @@ class Wire:
 
     def _shared(self, total: np.ndarray, op: RedOpType) -> np.ndarray:
         if op is RedOpType.AVG:
-            total /= np.asarray(self.size, total.dtype)
+            with silence():
+                total /= np.asarray(self.size, total.dtype)
         return total
 
     def all_reduce(self, call: Call, array: np.ndarray, op: RedOpType, factor: float = 1.0) -> np.ndarray:
         """The reduction over all ranks of the arrays times `factor`; in `array`'s own memory where that can be."""
         if self.spans_hosts and RingSums.takes(self, array, op):
-            return self._sum_between_hosts(call, array if _in_place(array) else np.array(array, order="C"), op, factor)
+            return self._sum_between_hosts(call, array if in_place(array) else np.array(array, order="C"), op, factor)
         native = self.library.reduction(array.dtype, op)
         if native is None:
             return self._reduce_parts(call, scaled(array, factor), op)
-        if not _in_place(array):
+        if not in_place(array):
             array = np.array(array, order="C")
-        if op in _SUMS and array.nbytes >= LEAST_BYTES and self._sum_by_memory(call, array, factor):
+        if (
+            op in _SUMS
+            and array.nbytes >= LEAST_BYTES
+            and self._sum_by_memory(call, [array if array.ndim == 1 else array.reshape(-1)], factor)
+        ):
             return self._shared(array, op)
         scaled(array, factor)
         kind, operation = native
@@ -272,7 +277,15 @@ class Wire:
             raise
         return self._shared(array, op)
 
-    def _sum_by_memory(self, call: Call, array: np.ndarray, factor: float) -> bool:
+    def sum_in_place(self, call: Call, arrays: list[np.ndarray], factor: float = 1.0) -> None:
+        """The sums over all ranks of flat arrays of one type times `factor`, in their memory. They travel as one."""
+        total_bytes = sum([array.nbytes for array in arrays])
+        is_native = self.library.reduction(arrays[0].dtype, RedOpType.SUM) is not None
+        by_memory = not self.spans_hosts and is_native and total_bytes >= LEAST_BYTES
+        if not by_memory or not self._sum_by_memory(call, arrays, factor):
+            put_parts(arrays, self.all_reduce(call, joined(arrays), RedOpType.SUM, factor))
+
+    def _sum_by_memory(self, call: Call, arrays: list[np.ndarray], factor: float) -> bool:
         """Whether the processes have added their arrays in memory that they share."""
         if self._failure is not None:
             raise DistBackendError(self._failure)
@@ -281,7 +294,7 @@ class Wire:
         if self._sums is None:
             return False
         try:
-            self._sums.sum(call, array, factor)
+            self._sums.sum(call, arrays, factor)
         except BaseException as error:
             self._give_up(call, error)
             raise
@@ -321,7 +334,7 @@ class Wire:
         native = self.library.reduction(own.dtype, op)
         if native is None:
             return combine(op, self._all_to_all(call, parts, [own] * self.size))
-        flat = _joined(parts)
+        flat = joined(parts)
         out = np.empty(own.shape, own.dtype) if into is None else into
         counts, _ = self._table([part.size for part in parts])
         kind, operation = native
@@ -350,16 +363,6 @@ class Call:
         self.group.announce_to_others(self.key, self.note)
 
 
-def _joined(parts: list[np.ndarray]) -> np.ndarray:
-    """The parts one after the other: their own memory where they are so already."""
-    if all(_in_place(part) for part in parts):
-        ends = [address(part) + part.nbytes for part in parts]
-        if [address(part) for part in parts[1:]] == ends[:-1]:
-            first = parts[0]
-            return np.lib.stride_tricks.as_strided(first.reshape(-1), (sum(part.size for part in parts),))
-    return np.concatenate([part.reshape(-1) for part in parts])
-
-
 def _ends_soon(is_done: Callable[[], bool], limit_s: float) -> bool:
     deadline = time.monotonic() + limit_s
     while not is_done():
@@ -367,11 +370,6 @@ def _ends_soon(is_done: Callable[[], bool], limit_s: float) -> bool:
             return False
         time.sleep(0.001)
     return True
-
-
-def _in_place(array: np.ndarray) -> bool:
-    flags = array.flags
-    return flags.c_contiguous and flags.writeable
 
 
 def _label(array: np.ndarray) -> bytes:

@@ -46,13 +46,21 @@ class Part:
         self.shape = shape if self.order is None else tuple(shape[i] for i in self.order)
         self.back = None if self.order is None else np.argsort(self.order).tolist()
 
-    def of(self, flat: np.ndarray) -> np.ndarray:
-        """Its elements of a flat array, in the parameter's shape."""
-        part = flat[self.place].reshape(self.shape)
+    def shaped(self, values: np.ndarray) -> np.ndarray:
+        """Its elements, which are given flat, in the parameter's shape."""
+        part = values.reshape(self.shape)
         return part if self.back is None else part.transpose(self.back)
 
+    def own_memory(self) -> np.ndarray | None:
+        """The memory of the parameter's gradient, flat, if the average can be made there."""
+        gradient = self.parameter._grad
+        if gradient is None or gradient.is_sparse or gradient.dtype != self.parameter.dtype:
+            return None
+        laid = gradient._array if self.order is None else gradient._array.transpose(self.order)
+        return laid.reshape(-1) if laid.flags.c_contiguous and laid.flags.writeable else None
+
     def view(self, flat: Tensor) -> Tensor:
-        """`of` a tensor."""
+        """Its elements of a flat tensor, in the parameter's shape."""
         part = flat[self.place].view(self.shape)
         return part if self.back is None else part.permute(self.back)
 
@@ -80,25 +88,28 @@ class Bucket:
         self.waiting = 0
         self.gradients: Tensor | None = None
         self.views: dict[int, Tensor] = {}  # of `gradients`, what was made the gradient of the parameter of an identity
-        self.averages: np.ndarray | None = None  # flat; often the memory of `gradients`
+        self.averages: list[np.ndarray] | None = None  # of each parameter, flat; often parts of `gradients`
         self.finish: Callable[[], Any] | None = None
         self.is_captured = False  # whether `gradients` is a tensor that a recorder knows
 
-    def own_memory(self) -> np.ndarray | None:
-        """The memory of the only gradient, flat, if the average can be made there."""
-        gradient = self.parameters[0]._grad if self.is_alone else None
-        if gradient is None or gradient.is_sparse or gradient.dtype != self.parameters[0].dtype:
+    def own_memory(self) -> list[np.ndarray] | None:
+        """The memory of the gradients, each flat, if the averages can be made there."""
+        found = [memory for part in self.parts if (memory := part.own_memory()) is not None]
+        if len(found) < len(self.parts):
             return None
-        order = self.parts[0].order
-        laid = gradient._array if order is None else gradient._array.transpose(order)
-        return laid.reshape(-1) if laid.flags.c_contiguous and laid.flags.writeable else None
+        gradients = [p._grad for p in self.parameters]
+        return found if len({id(storage_of(g)) for g in gradients if g is not None}) == len(found) else None
 
-    def collect(self, share: float) -> np.ndarray:
-        """The gradients times `share`, flat; zeros for those that are missing."""
+    def parts_of(self, flat: np.ndarray) -> list[np.ndarray]:
+        """Each parameter's elements of a flat array, flat."""
+        return [flat[part.place] for part in self.parts]
+
+    def collect(self) -> np.ndarray:
+        """The gradients, flat; zeros for those that are missing."""
         dtype = self.parameters[0]._array.dtype
         if self.gradients is None:
             self.gradients = wrap(np.empty(self.size, dtype))
-        flat, factor = self.gradients._array, dtype.type(share)
+        flat = self.gradients._array
         for part in self.parts:
             p = part.parameter
             if p._grad is None:
@@ -109,7 +120,7 @@ class Bucket:
                     "EmbeddingBag(sparse=True) only, not of another module's"
                 )
             else:
-                np.multiply(p._grad._array, factor, out=part.of(flat), casting="unsafe")
+                np.copyto(part.shaped(flat[part.place]), p._grad._array, casting="unsafe")
         storage_of(self.gradients).wrote("DistributedDataParallel")
         return flat
 
@@ -161,10 +172,9 @@ class Reducer:
 
     In a compiled function the recorder hears of the sums, and of `act`, which is done in each replay, where the pass is over.
 
-    group: `size()`, `key()`, `all_reduce(key, array, op)`, `start(task)`, `run(task)` and `is_local()` of a process group.
-    late: the identities of parameters whose averages begin after all others'. sparse: of those whose gradients are
-    sparse. as_views: gradients become parts of their
-    buckets.
+    group: `size()`, `key()`, `all_reduce(key, array, op)`, `sum_in_place(key, arrays, factor)`, `start(task)`, `run(task)` and
+    `is_local()` of a process group. late: the identities of parameters whose averages begin after all others'. sparse: of those
+    whose gradients are sparse. as_views: gradients become parts of their buckets.
     """
 
     name, writes, assigns = "the end of DistributedDataParallel's averages", False, ()
@@ -320,25 +330,21 @@ class Reducer:
         if thread.state.level > 1 and self._is_heard():
             self._begin_captured(bucket)
             return
-        in_place = None if self.hook is not None or self.looks_for_unused else bucket.own_memory()
-        if in_place is not None:
+        own = None if self.hook is not None or self.looks_for_unused or self.as_views else bucket.own_memory()
+        if own is not None:
             bucket.gradients = None
-            self._begin_flat(bucket, in_place)
-        else:
-            divides_later = self.hook is not None or bucket.is_alone
-            self._begin_flat(bucket, bucket.collect(1.0 if divides_later else self.share))
+        self._begin_flat(bucket, bucket.collect() if own is None else own)
 
-    def _begin_flat(self, bucket: Bucket, flat: np.ndarray) -> None:
+    def _begin_flat(self, bucket: Bucket, memory: np.ndarray | list[np.ndarray]) -> None:
+        """Start the sum, in a flat array or in one for each parameter."""
         if self.hook is not None:
             assert bucket.gradients is not None
             bucket.finish = self._begin_by_hook(bucket, bucket.gradients)
             return
-        key, call = self.group.key(), self._call(bucket)
-
-        def task() -> None:
-            bucket.averages = call(key, flat)
-
-        bucket.finish = self.group.start(task).wait
+        parts = memory if isinstance(memory, list) else bucket.parts_of(memory)
+        bucket.averages = parts
+        key, group, share = self.group.key(), self.group, self.share
+        bucket.finish = self.group.start(lambda: group.sum_in_place(key, parts, share)).wait
 
     def _sparse_gradient(self, bucket: Bucket) -> Any:
         """The gradient of a bucket's parameter, which is sparse; one without entries where it is missing."""
@@ -361,24 +367,19 @@ class Reducer:
 
         bucket.finish = self.group.start(task).wait
 
-    def _call(self, bucket: Bucket) -> Callable[[bytes, np.ndarray], np.ndarray]:
-        """What sums a bucket: flat ones have been divided where they were put together, large gradients are divided here."""
-        group, op, share = self.group, self.sum_op, self.share
-        if not bucket.is_alone:
-            return lambda key, array: group.all_reduce(key, array, op)
-        return lambda key, array: group.all_reduce(key, array.reshape(-1), op, share)
-
     def _begin_captured(self, bucket: Bucket) -> None:
-        """`_begin` in operators, and the halves of a sum, that a recorder hears of."""
-        if bucket.own_memory() is not None and bucket.parts[0].order is None:
+        """`_begin` in operators, and a sum or its halves, that a recorder hears of."""
+        own = None if self.as_views else bucket.own_memory()
+        if own is not None and self.group.is_local():
+            self._begin_captured_whole(bucket)
+            return
+        if own is not None and bucket.is_alone and bucket.parts[0].order is None:
             self._begin_captured_alone(bucket)
             return
-        share = 1.0 if bucket.is_alone else self.share
         with no_grad():
             # a hook of the program may have taken one
             gradients = [zeros_like(p) if p._grad is None else p._grad for p in bucket.parameters]
-            shares = [g * share for g in gradients]  # type: ignore[operator]
-            flat = cat([part.in_order(g) for part, g in zip(bucket.parts, shares, strict=True)])
+            flat = cat([part.in_order(g) for part, g in zip(bucket.parts, gradients, strict=True)])
         total = self._captured_sum(bucket)
         emit_event("exchanged", "begin", flat, total)
         total.start(flat._array)
@@ -386,33 +387,55 @@ class Reducer:
         def finish() -> None:
             emit_event("exchanged", "end", flat, total)
             np.copyto(flat._array, total.wait())
-            bucket.gradients, bucket.averages = flat, flat._array
+            bucket.gradients, bucket.averages = flat, bucket.parts_of(flat._array)
             bucket.is_captured = True
 
         bucket.finish = finish
 
     def _captured_sum(self, bucket: Bucket) -> Any:
-        total = distributed_package().captured.Collective("all_reduce(SUM)", self.group, self._call(bucket))
+        group, share = self.group, self.share
+
+        def call(key: bytes, array: np.ndarray) -> np.ndarray:
+            flat = array.reshape(-1)
+            group.sum_in_place(key, bucket.parts_of(flat), share)
+            return flat
+
+        total = distributed_package().captured.Collective("all_reduce(SUM)", group, call)
         total.is_bucket = True
         return total
 
-    def _begin_captured_alone(self, bucket: Bucket) -> None:
-        """In the memory of the gradient; within a host at once, since the processes compute on the same processors."""
-        p, total, is_local = bucket.parameters[0], self._captured_sum(bucket), self.group.is_local()
-        bucket.gradients = bucket.averages = None
-        gradient = p._grad
-        assert gradient is not None  # it has memory
-        emit_event("exchanged", "whole" if is_local else "begin", gradient, total)
-        (total.act if is_local else total.start)(gradient._array)
-        bucket.is_captured = True
+    def _begin_captured_whole(self, bucket: Bucket) -> None:
+        """In the memory of the gradients, at once: within a host the processes compute on the same processors."""
+        orders = [part.order for part in bucket.parts]
+        total = distributed_package().captured.SumInPlace(self.group, self.share, orders)
+        gradients: list[Any] = [p._grad for p in bucket.parameters]
+        emit_event("exchanged", "together", gradients, total)
+        total.act(*[g._array for g in gradients])
 
         def finish() -> None:
-            if not is_local:
-                emit_event("exchanged", "end", gradient, total)
-                total._put(total.wait(), gradient._array)
+            for g in gradients:
+                storage_of(g).wrote("DistributedDataParallel")
+
+        self._averaged_where_they_are(bucket, finish)
+
+    def _begin_captured_alone(self, bucket: Bucket) -> None:
+        """In the memory of the only gradient, in two halves."""
+        p, total = bucket.parameters[0], self._captured_sum(bucket)
+        gradient = p._grad
+        assert gradient is not None  # it has memory
+        emit_event("exchanged", "begin", gradient, total)
+        total.start(gradient._array)
+
+        def finish() -> None:
+            emit_event("exchanged", "end", gradient, total)
+            total._put(total.wait(), gradient._array)
             storage_of(gradient).wrote("DistributedDataParallel")
 
-        bucket.finish = finish
+        self._averaged_where_they_are(bucket, finish)
+
+    def _averaged_where_they_are(self, bucket: Bucket, finish: Callable[[], Any]) -> None:
+        bucket.gradients = bucket.averages = None
+        bucket.is_captured, bucket.finish = True, finish
 
     def _begin_by_hook(self, bucket: Bucket, gradients: Any) -> Callable[[], Any]:
         """Let the program's hook begin to combine the gradients, a flat tensor or a sparse one; what waits for its result."""
@@ -434,7 +457,10 @@ class Reducer:
                 bucket.total = value.detach()
             else:
                 flat = gradients._array
-                bucket.averages = value.detach()._array.reshape(-1).astype(flat.dtype, copy=False)
+                averages = value.detach()._array.reshape(-1).astype(flat.dtype, copy=False)
+                if self.as_views and averages is not flat:
+                    np.copyto(flat, averages)
+                bucket.averages = bucket.parts_of(averages)
 
         return finish
 
@@ -460,11 +486,10 @@ class Reducer:
             bucket.is_captured, bucket.finish = False, None
             return
         assert averages is not None
-        if flat is None:  # averaged where it was
-            _put_gradient(bucket.parameters[0], bucket.parts[0].of(averages))
-            return
+        bucket.averages = bucket.finish = None  # they keep the gradients
         if bucket.is_captured:
-            bucket.gradients = bucket.averages = bucket.finish = None  # the memory of one call
+            assert flat is not None
+            bucket.gradients = None  # the memory of one call
             bucket.views = {}
             bucket.is_captured = False
             with no_grad():
@@ -477,19 +502,18 @@ class Reducer:
                     else:
                         p._grad.copy_(average)
             return
-        if self.as_views and averages is not flat._array:
-            np.copyto(flat._array, averages)
-        for part in bucket.parts:
+        for part, average in zip(bucket.parts, averages, strict=True):
             p = part.parameter
             if id(p) in unused:
                 continue
             if self.as_views:
+                assert flat is not None
                 if p._grad is None or bucket.views.get(id(p)) is not p._grad:
                     with no_grad():
                         p.grad = bucket.views[id(p)] = part.view(flat)
             else:
-                _put_gradient(p, part.of(averages))
-        if self.as_views:
+                _put_gradient(p, part.shaped(average))
+        if self.as_views and flat is not None:
             storage_of(flat).wrote("DistributedDataParallel")
 
     def take_part(self, looks_for_unused: bool) -> None:
@@ -499,8 +523,8 @@ class Reducer:
             if bucket.is_sparse:
                 self._begin_sparse(bucket, _without_entries(bucket.parameters[0]))
                 continue
-            flat = bucket.collect(0.0)
-            flat[:] = 0  # also where a gradient is not finite
+            flat = bucket.collect()
+            flat[:] = 0
             self._begin_flat(bucket, flat)
         if looks_for_unused:
             self._unused_everywhere()
