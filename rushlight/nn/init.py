@@ -15,6 +15,7 @@ from typing import Any, ParamSpec
 from rushlight import ops
 from rushlight.core.dispatch.docs import like
 from rushlight.core.dispatch.mode import no_grad
+from rushlight.core.dispatch.torch_function import publish, told_by_keyword
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.ops.linalg.linalg import qr
 
@@ -236,7 +237,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     tensor([[-0.0106,  0.7586]])
     """
     bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
-    return uniform_(tensor, -bound, bound, generator)
+    return _no_grad_uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
@@ -254,7 +255,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
     >>> xavier_normal_(zeros(1, 2))
     tensor([[ 1.2582, -0.2396]])
     """
-    return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
+    return _no_grad_normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
 
 def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
@@ -293,7 +294,7 @@ def kaiming_uniform_(
     if _is_empty(tensor):
         return tensor
     bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
-    return uniform_(tensor, -bound, bound, generator)
+    return _no_grad_uniform_(tensor, -bound, bound, generator)
 
 
 def kaiming_normal_(
@@ -318,7 +319,7 @@ def kaiming_normal_(
     """
     if _is_empty(tensor):
         return tensor
-    return normal_(tensor, 0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+    return _no_grad_normal_(tensor, 0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
 # By rejection, decomposition and selection ----------------------------------------------------------------------------
@@ -472,3 +473,6 @@ kaiming_uniform = _deprecated(kaiming_uniform_)
 kaiming_normal = _deprecated(kaiming_normal_)
 orthogonal = _deprecated(orthogonal_)
 sparse = _deprecated(sparse_)
+
+_ASKING = (constant_, kaiming_uniform_, normal_, uniform_)  # of the functions here, those that ask in torch, too
+publish({f.__name__: told_by_keyword(f, all_of_them=True) for f in _ASKING})

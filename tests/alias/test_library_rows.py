@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
@@ -301,3 +302,14 @@ def test_how_to_reads_its_arguments():
     from rushlight.torch import _C
 
     assert _C._nn._parse_to("cpu", torch.float64)[:2] == (torch.device("cpu"), torch.float64)
+
+
+def test_a_file_in_the_place_of_numpy_is_named(tmp_path):
+    (tmp_path / "numpy.py").write_text("x = 1\n")
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(torch.__file__).parent.parent}"}
+    done = subprocess.run([sys.executable, "-c", "import rushlight"], env=environment, capture_output=True, text=True)
+    last = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 1
+    assert last.startswith(f"ImportError: `import numpy` finds {tmp_path / 'numpy.py'}, which is not NumPy"), (
+        done.stderr
+    )

@@ -59,6 +59,83 @@ PROGRAMS = {
         assert x[0] == part[0] and type(part) is Plain
         """
     ),
+    "functions of linalg and fft, and those of init that do so in torch, ask themselves": (
+        """
+        told = []
+
+        class Told(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                told.append((func, len(args), sorted(kwargs or {})))
+                return super().__torch_function__(func, types, args, kwargs or {})
+
+        x = (torch.eye(3) * 2).as_subclass(Told)
+        for space in (torch.linalg, torch.fft):
+            for name in ("norm", "vector_norm", "pinv", "inv", "solve", "cholesky", "eigvalsh", "fft", "fft2", "fftshift"):
+                function = getattr(space, name, None)
+                if function is not None:
+                    told.clear()
+                    assert type(function(x, x) if name == "solve" else function(x)) is Told, name
+                    assert told == [(function, 2 if name == "solve" else 1, [])], (name, told)
+        for function, given in (
+            (nn.init.uniform_, ["a", "b", "generator", "tensor"]),
+            (nn.init.normal_, ["generator", "mean", "std", "tensor"]),
+            (nn.init.kaiming_uniform_, ["a", "generator", "mode", "nonlinearity", "tensor"]),
+        ):
+            told.clear()
+            assert function(x) is x
+            assert told == [(function, 0, given)], told
+        told.clear()
+        nn.init.xavier_normal_(x), nn.init.kaiming_normal_(x)
+        assert [func for func, *_ in told if func.__name__ == "normal_"] == [torch.Tensor.normal_] * 2, told
+        """
+    ),
+    "a class that is no tensor is asked of linalg": (
+        """
+        class Duck:
+            @classmethod
+            def __torch_function__(cls, function, types, args=(), kwargs=None):
+                return function, len(args), kwargs or {}
+
+        matrix = torch.eye(2)
+        torch.add(Duck(), matrix)  # the first one to be met
+        assert torch.linalg.solve(matrix, Duck()) == (torch.linalg.solve, 2, {})
+        assert torch.linalg.cholesky(Duck(), upper=True) == (torch.linalg.cholesky, 1, {"upper": True})
+        assert torch.linalg.eigh(Duck()) == (torch.linalg.eigh, 1, {})
+        assert matrix @ Duck() == (torch.Tensor.matmul, 2, {})
+        """
+    ),
+    "Python's operators are told under torch's names": (
+        """
+        names = []
+
+        class Told(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                names.append(func)
+                return super().__torch_function__(func, types, args, kwargs or {})
+
+        T = torch.Tensor
+        x = torch.full((2, 2), 4.0).as_subclass(Told)
+        x @ x, x**2, x // 2, 1 / x
+        x += 1
+        x -= 1
+        x *= 2
+        x /= 2
+        x //= 2
+        x %= 3
+        x **= 2
+        written = [T.add_, T.sub_, T.mul_, T.div_, T.floor_divide_, T.remainder_, T.__ipow__]
+        assert names == [T.matmul, T.__pow__, T.__floordiv__, T.__rtruediv__, *written], names
+        shown = ["matmul", "pow", "__floordiv__", "__rdiv__", "add_", "sub_", "mul_", "div_"]
+        assert [f.__name__ for f in names] == [*shown, "floor_divide_", "remainder_", "pow_"], names
+        y = torch.tensor([6]).as_subclass(Told)
+        names.clear()
+        y & 3, y | 1, y ^ 1
+        assert names == [T.__and__, T.__or__, T.__xor__], names
+        assert [f.__name__ for f in names] == ["__and__", "__or__", "__xor__"]
+        """
+    ),
     "einsum is told with its operands one by one": (
         """
         told = []

@@ -198,13 +198,14 @@ def overrides(args: tuple, kwargs: dict) -> list[Any] | None:
     return found if found or _local.modes else None
 
 
-def _by_keyword(function: Callable) -> Callable[[tuple, dict], tuple[tuple, dict]]:
-    """An `arguments_as_told`: only what has no default stays positional, and the defaults are told as well."""
+def _by_keyword(function: Callable, all_of_them: bool) -> Callable[[tuple, dict], tuple[tuple, dict]]:
+    """An `arguments_as_told`: what has no default stays positional unless `all_of_them`; defaults are told as well."""
 
     @cache
     def described() -> tuple[inspect.Signature, list[str]]:  # 20 us, at the first call
         signature = inspect.signature(function)
-        return signature, [name for name, p in signature.parameters.items() if p.default is p.empty]
+        parameters = {} if all_of_them else signature.parameters
+        return signature, [name for name, p in parameters.items() if p.default is p.empty]
 
     def told(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         signature, needed = described()
@@ -219,9 +220,12 @@ def _by_keyword(function: Callable) -> Callable[[tuple, dict], tuple[tuple, dict
     return told
 
 
-def told_by_keyword(function: Any) -> Any:
-    """Decorator of a function that torch writes in Python: it tells its options by keyword, also those not given."""
-    function.arguments_as_told = _by_keyword(function)
+def told_by_keyword(function: Any, all_of_them: bool = False) -> Any:
+    """Decorator of a function that torch writes in Python: it tells its options by keyword, also those not given.
+
+    all_of_them: it tells all of its arguments so.
+    """
+    function.arguments_as_told = _by_keyword(function, all_of_them)
     return function
 
 
@@ -257,6 +261,14 @@ _OTHER = ["neg", "pos", "abs", "invert", "eq", "ne", "lt", "le", "gt", "ge", "ge
 _NUMBERS = ["bool", "int", "float", "index", "complex"]
 _DUNDERS = {f"__{side}{name}__" for name in _BINARY for side in ("", "r", "i")}
 _DUNDERS |= {f"__{name}__" for name in _OTHER + _NUMBERS}
+_TOLD_AS = {"__matmul__": "matmul", "__itruediv__": "div_", "__ifloordiv__": "floor_divide_", "__imod__": "remainder_"}
+_TOLD_AS |= {f"__i{name}__": f"{name}_" for name in ("add", "sub", "mul")}
+_TOLD_AS_THEMSELVES = {f"__{name}__": f"__{name}__" for name in ("floordiv", "and", "or", "xor")}
+_TOLD_AS_THEMSELVES |= {
+    "__pow__": "pow",
+    "__ipow__": "pow_",
+    "__rtruediv__": "__rdiv__",
+}  # by torch's `__name__` of each
 _NEVER = ("is_tensor", "is_storage")  # they look at the class alone
 _MODES_ONLY = ("as_tensor", "asarray", "from_numpy", "frombuffer", "tensor")  # they take any object as data
 _PROPERTIES = ("T", "mT", "H", "mH", "data", "real", "imag")
@@ -307,7 +319,12 @@ def _replace_all(space: dict[str, Any]) -> None:
 
 
 def _shown(name: str, function: FunctionType, methods: dict[str, FunctionType]) -> FunctionType:
-    """What a class is told was called: x + y is Tensor.add, 1 - x is Tensor.__rsub__, as in torch."""
+    """What a class is told was called: x + y is Tensor.add, x += y Tensor.add_, 1 - x is Tensor.__rsub__, as in torch."""
+    if name in _TOLD_AS:
+        return methods[_TOLD_AS[name]]
+    if name in _TOLD_AS_THEMSELVES:
+        function.__name__ = _TOLD_AS_THEMSELVES[name]
+        return function
     known = methods.get(function.__name__)
     reflected = name.startswith("__r") and function is not methods.get("__" + name[3:])  # 1 + x is Tensor.add
     if known is None or reflected:

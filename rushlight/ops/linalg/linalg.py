@@ -1,5 +1,6 @@
 """Linear algebra under the names of `torch.linalg`."""
 
+from ...core.dispatch.torch_function import publish
 from .determinant import det, slogdet
 from .factor import cholesky, cholesky_ex, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from .householder import householder_product
@@ -29,3 +30,5 @@ __all__ = [
     "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv",
     "tensorsolve", "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
+
+publish({name: globals()[name] for name in __all__})

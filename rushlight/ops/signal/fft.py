@@ -15,6 +15,7 @@ from ...core.dispatch.docs import like
 from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import OPS, primitive
 from ...core.dispatch.slow_path import write_out
+from ...core.dispatch.torch_function import publish
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
@@ -568,3 +569,5 @@ __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
     "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
+
+publish({name: globals()[name] for name in __all__})

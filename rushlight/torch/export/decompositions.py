@@ -23,22 +23,26 @@ from ...fx.node import map_arg
 from ...nn.modules.module import Module
 from ...ops import empty_strided
 from .._subclasses.fake_tensor import FakeTensorMode
+from .formulas import FORMULAS
 from .fx_graph import inputs_named
 
 __all__ = ["decomposed"]
 
 _CORE = frozenset(
-    """abs.default acos.default add.Tensor addmm.default amax.default amin.default any.default argmax.default
-    asin.default atan.default avg_pool2d.default bitwise_not.default bmm.default cat.default ceil.default
-    clamp.default clone.default cos.default cosh.default cumsum.default div.Tensor elu.default embedding.default
-    eq.Tensor erf.default exp.default expand.default expm1.default flip.default floor.default full_like.default
-    gather.default ge.Scalar gelu.default gt.Scalar gt.Tensor index_select.default isnan.default le.Tensor
+    """abs.default acos.default add.Tensor addmm.default amax.default amin.default any.default any.dim argmax.default
+    asin.default atan.default atan2.default avg_pool2d.default bitwise_not.default bmm.default cat.default
+    ceil.default clamp.default clone.default cos.default cosh.default cumprod.default cumsum.default div.Tensor
+    elu.default embedding.default eq.Scalar eq.Tensor erf.default erfc.default exp.default exp2.default
+    expand.default expm1.default flip.default floor.default fmod.Scalar full_like.default gather.default ge.Scalar
+    gelu.default gt.Scalar gt.Tensor index_select.default isinf.default isnan.default le.Scalar le.Tensor
     leaky_relu.default linalg_vector_norm.default log.default log10.default log1p.default log2.default
-    logical_not.default lt.Scalar maximum.default mean.default mean.dim minimum.default mm.default mul.Tensor
-    ne.Scalar neg.default permute.default pow.Tensor_Scalar pow.Tensor_Tensor prod.default reciprocal.default
-    relu.default remainder.Scalar repeat.default round.default rsqrt.default select.int sigmoid.default sign.default
-    sin.default sinh.default slice.Tensor sqrt.default squeeze.dims sub.Tensor sum.dim_IntList tan.default
-    tanh.default unsqueeze.default view.default where.self""".split()  # noqa: SIM905
+    logical_and.default logical_not.default logical_or.default logical_xor.default lt.Scalar lt.Tensor max.default
+    max.dim maximum.default mean.default mean.dim median.default min.default min.dim minimum.default mm.default
+    mul.Tensor ne.Scalar neg.default permute.default pow.Tensor_Scalar pow.Tensor_Tensor prod.default
+    reciprocal.default relu.default remainder.Scalar repeat.default round.default rsqrt.default select.int
+    sigmoid.default sign.default sin.default sinh.default slice.Tensor sort.default sqrt.default squeeze.dims
+    sub.Tensor sum.dim_IntList tan.default tanh.default topk.default trunc.default unsqueeze.default var.correction
+    view.default where.self""".split()  # noqa: SIM905
 )
 
 
@@ -208,7 +212,7 @@ def _squeeze(e: _Emit, x: Node, dim: int | None = None) -> Node:
     return e("squeeze.dims", x, list(range(len(_shape(x)))) if dim is None else [dim])
 
 
-_RULES: dict[str, Callable] = {
+_RULES: dict[str, Callable] = FORMULAS | {
     "batch_norm.default": _batch_norm,
     "chunk.default": _chunk,
     "contiguous.default": _contiguous,
@@ -255,8 +259,8 @@ def _translate(e: _Emit, node: Node, values: dict[Node, Any]) -> Any:
         return copy
     e.trace = node.meta.get("stack_trace", "")
     args, options = [_replaced(a, values) for a in node.args], {k: _replaced(v, values) for k, v in node.kwargs.items()}
-    if node.target is operator.getitem and isinstance(args[0], list):
-        return args[0][args[1]]
+    if node.target is operator.getitem:
+        return args[0][args[1]] if isinstance(args[0], list) else e.item(args[0], args[1])
     overload = node.target
     name = str(overload).removeprefix("aten.") if isinstance(overload, OpOverload) else ""
     if name in _RULES:

@@ -11,7 +11,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ....core.dispatch import torch_function
 from ....core.dispatch.op import OPS
 from ....core.tensor.dtype import dtype
 from ....core.tensor.tensor import Tensor
@@ -19,17 +18,10 @@ from ....nn import functional as F
 from ....ops import core_forms
 from ..ir.literals import NAMES_OF_TYPES
 from . import indexing
-from .public_calls import NAMESPACES
 
-__all__ = ["WAYS", "publish_namespaces"]
+__all__ = ["WAYS"]
 
 Way = Callable[[Any, Callable, tuple, dict[str, Any]], Any]
-
-
-def publish_namespaces() -> None:
-    """Let the functions of torch.linalg and torch.fft ask, as all public functions do."""
-    for module in NAMESPACES.values():
-        torch_function.publish({name: getattr(module, name) for name in module.__all__})
 
 
 def _arguments(func: Callable, args: tuple, kwargs: dict[str, Any]) -> dict[str, Any]:

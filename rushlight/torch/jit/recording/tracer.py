@@ -97,7 +97,6 @@ class Tracer:
     def running(self) -> Iterator[None]:
         """Record what happens inside."""
         torch_function.activate()
-        special.publish_namespaces()
         before, _local.tracer = current(), self
         try:
             with _observed_sizes(), CallScope(self), self.on():
