@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 from datetime import timedelta
 
 import numpy as np
@@ -175,3 +176,21 @@ def test_a_late_message_of_a_forgotten_call_is_dropped():
     assert "number 100 of group 0" in ledger.theirs(1, b"0#100", b"other()")
     assert ledger.theirs(2, b"0#101", b"other()") is None  # said once
     assert ledger.failure(b"0#7") and ledger.failure(b"1#7") is None and ledger.failure(b"0@7") is None
+
+
+def test_a_call_that_all_have_made_ends_well_though_a_later_one_differs():
+    def act(group, rank):
+        limit, take = timedelta(seconds=20), group.take
+        if rank == 1:  # it hears of the later call before it looks at the messages of this one
+
+            def late(*arguments):
+                time.sleep(0.3)
+                return take(*arguments)
+
+            group.take = late
+        group.compare(group.key(), "first()", limit)
+        with pytest.raises(DistBackendError, match=r"different collective calls \(number 1 of group 0\)"):
+            group.compare(group.key(), f"second({rank == 2})", limit)
+        return True
+
+    assert in_ranks(3, act) == [True] * 3

@@ -21,7 +21,7 @@ class Ledger:
         self._rank = rank
         self._ours: dict[bytes, bytes] = {}
         self._early: dict[bytes, dict[int, bytes]] = {}
-        self._failures: dict[bytes, str] = {}
+        self._failures: dict[bytes, tuple[int, str]] = {}  # group: the number of the call that failed, and why
         self._forgotten: dict[bytes, int] = {}  # group: calls up to this number are no longer remembered
 
     def ours(self, key: bytes, call: bytes) -> str | None:
@@ -61,11 +61,17 @@ class Ledger:
 
     def fail(self, key: bytes, text: str) -> None:
         """Note that the key's group has failed."""
-        self._failures.setdefault(_group_of(key), text)
+        self._failures.setdefault(_group_of(key), (_number_of(key), text))
 
     def failure(self, key: bytes) -> str | None:
         """Why the key's group has failed, or None. Messages between two processes are not concerned."""
-        return self._failures.get(_group_of(key)) if self._failures and b"#" in key else None
+        known = self._failures.get(_group_of(key)) if self._failures and b"#" in key else None
+        return None if known is None else known[1]
+
+    def failed_later(self, key: bytes) -> bool:
+        """Whether it was a later call than the key's with which the group failed: what is sent for this one is still right."""
+        known = self._failures.get(_group_of(key))
+        return known is not None and _number_of(key) < known[0]
 
     def _differ(self, key: bytes, ours: bytes, peer: int, theirs: bytes) -> str | None:
         group, _, number = key.decode(errors="replace").partition("#")
@@ -81,6 +87,11 @@ class Ledger:
 
 def _call_of(key: bytes) -> bytes:
     return key.partition(b"/")[0]
+
+
+def _number_of(key: bytes) -> int:
+    number = _call_of(key).partition(b"#")[2]
+    return int(number) if number.isdigit() else -1
 
 
 def _group_of(key: bytes) -> bytes:

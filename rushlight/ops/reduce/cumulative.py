@@ -115,7 +115,8 @@ def _up_to_zeros(g, x, out, dim):
     none, first = zeros == 0, zero & (zeros == 1)
     before = (g * out).masked_fill(~none, 0).flip(dim).cumsum(dim).flip(dim) / x
     running = x.masked_fill(first | none, 1).masked_fill(zeros > 1, 0).cumprod(dim)
-    there = (running * g).masked_fill(none, 0).sum(dim, keepdim=True) * x.masked_fill(~none, 1).prod(dim, keepdim=True)
+    product = shifted(out, dim, 1, 1).masked_fill(~first, 0).sum(dim, keepdim=True)  # of what is before the first zero
+    there = (running * g).masked_fill(none, 0).sum(dim, keepdim=True) * product
     return there.where(first, before.masked_fill(~none, 0))
 
 
