@@ -52,3 +52,15 @@ def test_addbmm_in_place_takes_the_shape_of_its_result(shape):
 def test_addbmm_in_place_refuses_a_column():
     with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
         torch.ones(5, 1).addbmm_(torch.ones(2, 5, 3), torch.ones(2, 3, 4))
+
+
+@pytest.mark.parametrize("shape", [(1,), (4,), (1, 4), ()])
+def test_addbmm_in_place_of_a_row_has_gradients(shape):
+    a, b = torch.arange(30.0).view(2, 5, 3).requires_grad_(), torch.arange(24.0).view(2, 3, 4).requires_grad_()
+    leaf, weights = torch.full(shape, 2.0, requires_grad=True), torch.arange(20.0).view(5, 4)
+    x = leaf * 3
+    assert x.addbmm_(a, b, beta=2) is x and x.grad_fn.name() == "AddbmmBackward0"
+    (x * weights).sum().backward()
+    expected = torch.autograd.grad((torch.addbmm(leaf * 3, a, b, beta=2) * weights).sum(), (leaf, a, b))
+    for t, e in zip((leaf, a, b), expected, strict=True):
+        assert torch.equal(t.grad, e)

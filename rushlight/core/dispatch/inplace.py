@@ -341,8 +341,12 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
         state.target = None
     if r is not self._array:
         r = as_array(r)
-        if record.name in _RESIZED and not recording and r.shape != own.shape and _is_row_of(own, r):
-            resize(self, r.shape)
+        if record.name in _RESIZED and r.shape != own.shape and _is_row_of(own, r):
+            if recording and before is self and self._view is None:
+                before = wrap(own)
+                before._edge = self._edge
+            if not recording or before is not self:
+                resize(self, r.shape)
         check_stored(self._array, r, record.name)
         if is_dense and type(r) is np.ndarray:
             copy_into(self._array, r)

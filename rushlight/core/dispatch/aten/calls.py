@@ -235,7 +235,8 @@ def _rounded(mode: str) -> Callable:
 
 def _transposed(given: list, o: dict[str, Any]) -> tuple[str, list, dict] | None:
     """A transposed convolution; None where no `output_padding` of torch gives its shape."""
-    input, weight, bias = (*given, None, None)[:3]
+    input, weight = given[:2]
+    bias = given[2] if len(given) > 2 else None
     n = input.dim() - 2
     stride, padding, dilation = (list(o.get(k, [d])) for k, d in (("stride", 1), ("padding", 0), ("dilation", 1)))
     steps = [v * n if len(v) == 1 else v for v in (stride, padding, dilation)]
