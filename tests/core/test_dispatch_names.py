@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import rushlight as torch
+
 START = """
 from rushlight.alias import install
 install()
@@ -39,6 +41,9 @@ calls = {
     "item": lambda: x.detach()[0, 0].item(),
     "float": lambda: float(x.detach()[0, 0]),
 }
+logp, classes = torch.randn(4, 3, requires_grad=True), torch.tensor([0, 2, -100, 1])
+calls["nll_loss"] = lambda: F.nll_loss(logp, classes)
+calls["cross_entropy of images"] = lambda: F.nll_loss(logp.view(2, 3, 2, 1), classes.view(2, 2, 1))
 for name, call in calls.items():
     print(name)
     with Names():
@@ -140,6 +145,25 @@ float
   aten.select.int 3
   aten.select.int 3
   aten._local_scalar_dense.default 1
+nll_loss
+  aten.nll_loss_forward.default 5
+  backward
+  aten.sum.default 1
+  aten.ones_like.default 1 memory_format pin_memory
+  aten.expand.default 2
+  aten.nll_loss_backward.default 7
+  aten.detach.default 1
+cross_entropy of images
+  aten.view.default 2
+  aten.view.default 2
+  aten.nll_loss2d_forward.default 5
+  backward
+  aten.sum.default 1
+  aten.ones_like.default 1 memory_format pin_memory
+  aten.expand.default 2
+  aten.nll_loss2d_backward.default 7
+  aten.view.default 2
+  aten.add_.Tensor 2
 """
 
 VALUES = """
@@ -188,3 +212,15 @@ def test_names_and_arguments_are_torchs():
 
 def test_numbers_are_those_without_the_mode():
     assert run(VALUES).split() == ["True"] * 3 + ["9", "True", "True", "2", "True", "True"]
+
+
+def test_losses_have_torchs_sums_of_weights():
+    from rushlight.core.dispatch.aten import operator
+
+    logp, classes = torch.zeros(4, 3), torch.tensor([0, 2, -100, 1])
+    weight = torch.tensor([1.0, 2.0, 3.0])
+    forward, backward = operator("nll_loss_forward"), operator("nll_loss_backward")
+    sums = [[forward(logp, classes, w, reduction, -100)[1].item() for reduction in (0, 1, 2)] for w in (None, weight)]
+    assert sums == [[0, 3, 3], [0, 6, 6]]
+    slope = backward(torch.tensor(6.0), logp, classes, weight, 1, -100, torch.tensor(6.0))
+    assert slope.tolist() == [[-1, 0, 0], [0, 0, -3], [0, 0, 0], [0, -2, 0]]

@@ -211,7 +211,7 @@ KEPT: list[tuple[str, str, str, str]] = [
         "'empty_like bernoulli_ div_ mul'",
         "'_rushlight__dropout_mask mul'",
         "one operator of ours that torch has in several, or in one of other arguments: a mode sees it by our name; so for "
-        "recurrent layers, attention, nll_loss and half of the backward formulas",
+        "recurrent layers, attention and half of the backward formulas",
     ),
 ]
 
