@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dispatch.aten.torch_dispatch import ask_for
+from ..core.dispatch.aten.operators import operator
+from ..core.dispatch.aten.torch_dispatch import ask_for, ask_mode
 from ..core.dispatch.aten.wrapper import Wrapper
 from ..core.dispatch.extension_points import training_observer
+from ..core.dispatch.mode import thread
 from ..core.dispatch.op import composite
 from ..core.dispatch.scalars import type_name
 from ..core.tensor.layout import preserve_format
@@ -274,6 +276,9 @@ def _root_grad(t: Any, g: Any) -> Tensor:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype}")
         if type(a) is Wrapper:
             return ask_for("ones_like", t, pin_memory=False, memory_format=preserve_format)
+        if thread.state.dispatching:
+            options = {"pin_memory": False, "memory_format": preserve_format}
+            return ask_mode(operator("ones_like").default, (t,), options)
         if type(a) is not np.ndarray:
             return constant(np.ones_like(a))
         ones = np.empty(a.shape, a.dtype)  # np.ones is written in Python

@@ -17,6 +17,8 @@ import numpy as np
 
 from ..core.determinism import mode
 from ..core.device.buffer import Buffer
+from ..core.dispatch.aten.operators import operator
+from ..core.dispatch.aten.torch_dispatch import ask_mode, without_modes
 from ..core.dispatch.aten.wrapper import wrapped_by
 from ..core.dispatch.entry import is_result
 from ..core.dispatch.extension_points import call_node, profiled_pass
@@ -373,6 +375,8 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
             t._grad = g.clone() if g._edge is not None or thread.state.level > 1 else wrap(g._array.copy())
             if t._grad._edge is not None:
                 show_as(t._grad._edge, "CopyBackwards")
+        elif thread.state.dispatching:
+            t._grad = _by_mode(t, g, _is_private(g, t))
         elif thread.state.level > 1:
             t._grad = _watched_copy(g, t._array)
         elif _is_private(g, t):
@@ -396,6 +400,24 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
         s = old._storage
         if s is not None:
             s.wrote("backward()")
+
+
+def _by_mode(t: Tensor, g: Tensor, private: bool) -> Any:
+    """The first `.grad` by the calls that torch makes, for the mode that is asked for operators."""
+    a = t._array
+    if g._array.strides == a.strides:
+        kept = ask_mode(operator("detach").default, (g,), {})
+        if not private:
+            with without_modes():
+                kept = kept.clone()
+    elif dense_order(a) is not None:
+        options = {"dtype": g.dtype, "layout": g.layout, "device": g.device}
+        kept = ask_mode(operator("new_empty_strided").default, (g, list(t.shape), list(t.stride())), options)
+        ask_mode(operator("copy_").default, (kept, g), {})
+    else:
+        kept = _plain_copy(g)
+    kept._edge = kept._view = None
+    return kept
 
 
 def _accumulate_sparse(t: Tensor, g: Tensor) -> None:

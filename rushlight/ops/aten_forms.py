@@ -16,10 +16,12 @@ from ..core.dispatch.op import OPS
 from ..core.tensor.tensor import Tensor, constant
 from . import core_forms
 from .nn.activation import hardsigmoid_, hardswish_
+from .nn.normalize import native_batch_norm_backward
 from .nn.smooth import mish_, silu_
 from .product.addmm import addmm
 from .product.matmul import bmm, mm
 from .shape.slicing import slice_
+from .spatial.conv import convolution_backward
 
 __all__ = ["convolution"]
 
@@ -102,6 +104,8 @@ functions.update(
     {
         **{name: getattr(core_forms, name) for name in ("adaptive_max_pool1d", "embedding", "embedding_bag")},
         "convolution": convolution,
+        "convolution_backward": convolution_backward,
+        "native_batch_norm_backward": native_batch_norm_backward,
         "slice": _sliced,
         "index": _indexed,
         "threshold_backward": lambda g, x, threshold: OPS["where"](x > threshold, g, g.new_zeros(())),

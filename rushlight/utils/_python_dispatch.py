@@ -13,7 +13,7 @@ from typing import Any
 from ..core.device.devices import CPU
 from ..core.dispatch import torch_function
 from ..core.dispatch.aten.operators import operator
-from ..core.dispatch.aten.torch_dispatch import Modes, ask_mode
+from ..core.dispatch.aten.torch_dispatch import Modes, ask_mode, without_modes
 from ..core.dispatch.mode import thread
 from ..core.tensor.tensor import Tensor
 
@@ -36,6 +36,10 @@ _FACTORIES = {
     "zeros",
 }
 _SIZED = {"empty", "ones", "rand", "randn", "zeros"}
+_LIKE = {f"{what}_like" for what in ("empty", "full", "ones", "rand", "randn", "zeros")}
+_NEW = {"new_empty", "new_ones", "new_zeros"}
+_OVERLOADS = {"empty": "memory_format"}
+_NUMBERS = {"item": None, "__float__": float, "__int__": int, "__bool__": bool}
 
 
 def active_modes() -> list[Any]:
@@ -87,7 +91,23 @@ class _Factories:
         self, function: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         name, options = getattr(function, "__name__", ""), dict(kwargs or {})
-        if name not in _FACTORIES or thread.state.dispatching is None or "out" in options:
+        if thread.state.dispatching is None or "out" in options:
+            return function(*args, **options)
+        if name in _NUMBERS and type(args[0]) is Tensor and args[0].numel() == 1:
+            number = ask_mode(operator("_local_scalar_dense").default, args, {})
+            return number if name == "item" else _NUMBERS[name](number)
+        if name == "tensor":
+            wants_grad = options.pop("requires_grad", False)
+            made = ask_mode(operator("lift_fresh").default, (function(*args, **options),), {})
+            return made.requires_grad_() if wants_grad else made
+        if name in _LIKE | _NEW and args:
+            wants_grad = options.pop("requires_grad", False)
+            if name in _NEW:
+                sizes = args[1] if len(args) == 2 and isinstance(args[1], (tuple, list)) else args[1:]
+                args = (args[0], list(sizes or options.pop("size", ())))
+            made = ask_mode(operator(name).default, args, {**options, "pin_memory": options.get("pin_memory", False)})
+            return made.requires_grad_() if wants_grad else made
+        if name not in _FACTORIES:
             return function(*args, **options)
         wants_grad = options.pop("requires_grad", False)
         if name in _SIZED:
@@ -97,7 +117,7 @@ class _Factories:
                 else list(args or options.pop("size")),
             )
         options = {**options, "device": options.get("device") or CPU, "pin_memory": options.get("pin_memory", False)}
-        made = ask_mode(operator(name).default, args, options)
+        made = ask_mode(getattr(operator(name), _OVERLOADS.get(name, "default")), args, options)
         return made.requires_grad_() if wants_grad else made
 
 
@@ -114,14 +134,9 @@ def _get_current_dispatch_mode_stack() -> list[Any]:
 @contextmanager
 def _disable_current_modes() -> Iterator[list[Any]]:
     """A context without the modes around it."""
-    state = thread.state
-    before, state.dispatching = state.dispatching, None
-    state.refresh()
-    try:
-        yield list(before.modes) if before else []
-    finally:
-        state.dispatching = before
-        state.refresh()
+    before = active_modes()
+    with without_modes():
+        yield before
 
 
 def return_and_correct_aliasing(func: Any, args: tuple, kwargs: dict[str, Any] | None, out: Any) -> Any:

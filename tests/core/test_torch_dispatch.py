@@ -24,7 +24,6 @@ NAMES = [name for name in SAMPLES if function_of(name) is not None]
 REFUSED = {
     "multi_margin_loss", "lstm", "gru", "rnn_tanh", "rnn_relu", "fill", "as_strided",
     "as_strided_copy", "repeat_interleave", "Tensor.__getitem__", "select_scatter", "slice_scatter", "diagonal_scatter",
-    "as_strided_scatter",
 }  # fmt: skip
 
 

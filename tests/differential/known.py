@@ -194,6 +194,25 @@ KEPT: list[tuple[str, str, str, str]] = [
         "(3, 2)",
         "a linear layer keeps its weight, torch the weight transposed; its node is one, torch's may be three",
     ),
+    (
+        "asked('F.batch_norm(x, None, None, training=True)')",
+        "'empty native_batch_norm'",
+        "'native_batch_norm'",
+        "a mode sees no `empty` for a reserve that only CUDA fills",
+    ),
+    (
+        "asked('x.sigmoid()')",
+        "'sigmoid detach'",
+        "'sigmoid'",
+        "results that are kept for backward are kept as they are: a mode is not asked to `detach` them",
+    ),
+    (
+        "asked('F.dropout(x)')",
+        "'empty_like bernoulli_ div_ mul'",
+        "'_rushlight__dropout_mask mul'",
+        "one operator of ours that torch has in several, or in one of other arguments: a mode sees it by our name; so for "
+        "recurrent layers, attention and half of the backward formulas",
+    ),
 ]
 
 

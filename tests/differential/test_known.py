@@ -1,6 +1,8 @@
 """docs/differences.md is current, and Rushlight gives what its programs say."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 
@@ -37,9 +39,24 @@ def hooks_of_others():
     return seen
 
 
+def asked(call):
+    """The operators that a mode is asked for, in a process of its own: functions that were ever asked for ask from then on."""
+    program = (
+        "import rushlight as torch, rushlight.nn.functional as F\n"
+        "from rushlight.utils._python_dispatch import TorchDispatchMode\n"
+        "class Names(TorchDispatchMode):\n"
+        "    def __torch_dispatch__(self, func, types, args=(), kwargs=None):\n"
+        "        print(func.overloadpacket.__name__)\n"
+        "        return func(*args, **(kwargs or {}))\n"
+        "x = torch.ones(2, 1, requires_grad=True)\n"
+        f"with Names():\n    {call}\n"
+    )
+    return " ".join(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.split())
+
+
 NAMES = {
     "torch": torch, "F": F, "inf": math.inf, "nan": math.nan, "leaf": leaf, "grad": grad, "second": second, "kept": kept,
-    "hooks_of_others": hooks_of_others,
+    "hooks_of_others": hooks_of_others, "asked": asked,
 }  # fmt: skip
 
 

@@ -113,7 +113,7 @@ class Native:
         self.arena = arena.shared(size_bytes) if self.captured.as_eager else arena.own(size_bytes)
         self.arena.serve(self, size_bytes)
         self.table = np.zeros(max(1, self.memory.slots), np.int64)
-        self.cells = (ctypes.c_int64 * self.table.size).from_buffer(self.table)  # the same memory, written faster
+        self.cells = (ctypes.c_int64 * self.table.size).from_buffer(self.table.data)  # the same memory, written faster
         self.arrays: list[np.ndarray] = []
         self.outputs = [_Output(ref) for _, (_, ref) in sorted(self.memory.of_output.items())]
         self.are_plain = all(output.plain for output in self.outputs)

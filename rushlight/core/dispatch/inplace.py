@@ -27,6 +27,7 @@ from ..tensor.casting import copy_into
 from ..tensor.channels_last import follow_channels
 from ..tensor.node import Leaf, Node, Output, show_as
 from ..tensor.placeholder import NoArray, write_without_array
+from ..tensor.resizing import resize
 from ..tensor.storage import LATEST, describe, storage_of, tick, user_line
 from ..tensor.strides import return_columns
 from ..tensor.tensor import Tensor, alias, type_word, wrap
@@ -340,6 +341,12 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
         state.target = None
     if r is not self._array:
         r = as_array(r)
+        if record.name in _RESIZED and r.shape != own.shape and _is_row_of(own, r):
+            if recording and before is self and self._view is None:
+                before = wrap(own)
+                before._edge = self._edge
+            if not recording or before is not self:
+                resize(self, r.shape)
         check_stored(self._array, r, record.name)
         if is_dense and type(r) is np.ndarray:
             copy_into(self._array, r)
@@ -502,6 +509,15 @@ def _prepare(record: Op, self: Tensor, tensors: tuple) -> list:
             f"result type {type_word(result)} can't be cast to the desired output type {type_word(self.dtype)}"  # type: ignore[arg-type]
         )
     return arrays
+
+
+# operators of torch that give what they write to the shape of the result
+_RESIZED = frozenset({"addbmm"})
+
+
+def _is_row_of(target: np.ndarray, r: np.ndarray) -> bool:
+    """Whether `target` is one row, or one number, that every row of `r` had: torch writes others over before reading them."""
+    return type(target) is np.ndarray and target.ndim <= r.ndim and all(n == 1 for n in target.shape[:-1])
 
 
 def _compute(record: Op, arrays: list, metadata: tuple, target: np.ndarray) -> Any:

@@ -96,7 +96,7 @@ def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -
     if error is not None:
         raise_if_interrupted(error)
     elif record.kind == "binary" and state.level <= 1 and isinstance(tensors[0], Tensor):
-        result = _of_two_types(record, *tensors, metadata, state)
+        result = _of_two_types(record, tensors[0], tensors[1], metadata, state)
         if result is not None:
             return result
     if record.signature.flags:
@@ -163,7 +163,7 @@ def _of_two_types(record: Op, x: Tensor, y: Any, metadata: tuple, state: Any) ->
         return None
     arrays = [cast(a, d), cast(b, d) if is_tensor else y]
     result = record.function(wrap(arrays[0]), wrap(arrays[1]) if is_tensor else y, *metadata)
-    if x._edge is None and not (is_tensor and y._edge is not None):
+    if x._edge is None and not (isinstance(y, Tensor) and y._edge is not None):
         return result
     return _finish(record, (x, y), arrays, metadata, result._array, state)
 

@@ -159,7 +159,7 @@ def _one_of_few(gen: Generator, p: np.ndarray) -> int:
     if not any(values):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        return (weights / np.array(few_exponentials(gen, len(values)), np.float32)).argmax()
+        return int((weights / np.array(few_exponentials(gen, len(values)), np.float32)).argmax())
 
 
 def _largest(scores: np.ndarray, n: int) -> np.ndarray:

@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.aten.operators import operator, register
+from ...core.dispatch.aten.run import REDUCTIONS
+from ...core.dispatch.aten.torch_dispatch import ask_mode, without_modes
 from ...core.dispatch.errors import type_error
+from ...core.dispatch.mode import no_grad, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
@@ -130,6 +134,12 @@ def _nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean"
 
 @_nll_loss.vjp("input")
 def _(g, input, target, weight, ignore_index, reduction):
+    if thread.state.dispatching and not thread.state.grad and input._array.ndim in _FORMS:
+        number = REDUCTIONS[reduction]
+        with without_modes():
+            total = _total_weight(input, target, weight, number, ignore_index)
+        name = f"{_FORMS[input._array.ndim]}_backward"
+        return ask_mode(operator(name).default, (g, input, target, weight, number, ignore_index, total), {})
     slope = _nll_loss_backward(g, target, weight, input._array.shape, ignore_index, reduction)
     return shown_as(
         tied(slope, input), "NllLossBackwardBackward0" if input._array.ndim < 3 else "NllLoss2DBackwardBackward0"
@@ -172,8 +182,40 @@ def nll_loss(input, target, weight=None, ignore_index=-100, reduction="mean"):
     return _picked(input, target, weight, ignore_index, reduction)
 
 
+_FORMS = {1: "nll_loss", 2: "nll_loss", 4: "nll_loss2d"}  # torch's operators, by the number of dimensions
+_WORDS = {number: word for word, number in REDUCTIONS.items()}
+
+
+def _total_weight(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Any:
+    """The sum of the weights of the rows that count, which torch's kernel gives with the loss; 0 where it gives each loss."""
+    with no_grad():
+        if reduction == 0 and input._array.ndim > 1:
+            return input.new_zeros(())
+        counts = target != ignore_index  # type: ignore[operator]
+        if weight is None:
+            return counts.sum().to(input.dtype)
+        return (weight[target.masked_fill(~counts, 0)] * counts).sum()  # type: ignore[index]
+
+
+def _nll_loss_forward(self, target, weight, reduction, ignore_index):
+    loss = _picked(self, target, weight, ignore_index, _WORDS[reduction])
+    return loss, _total_weight(self, target, weight, reduction, ignore_index)
+
+
+def _nll_loss_gradient(grad_output, self, target, weight, reduction, ignore_index, total_weight):
+    return _nll_loss_backward(grad_output, target, weight, self._array.shape, ignore_index, _WORDS[reduction])
+
+
+for _form in ("nll_loss", "nll_loss2d"):
+    register(f"{_form}_forward", _nll_loss_forward)
+    register(f"{_form}_backward", _nll_loss_gradient)
+
+
 def _picked(logp: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str) -> Tensor:
     n = logp._array.ndim
+    if thread.state.dispatching and n in _FORMS:
+        given = (logp, target, weight, REDUCTIONS[reduction], ignore_index)
+        return ask_mode(operator(f"{_FORMS[n]}_forward").default, given, {})[0]
     refuse_history("nll_loss_forward" if n < 3 else "nll_loss2d_forward", weight=weight)
     if n < 3:
         return _nll_loss(logp, target, weight, ignore_index, reduction)

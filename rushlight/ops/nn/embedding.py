@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.device.backend import on_device_of
+from ...core.dispatch.aten.operators import register
 from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import assert_all, may_branch_on_data, no_grad
 from ...core.dispatch.op import composite, primitive
@@ -94,6 +95,14 @@ def _embedding_backward(g, input, /, shape, padding_idx, scale_grad_by_freq):
         values = values / np.bincount(rows, minlength=shape[0])[rows][:, None].astype(g.dtype)
     add_at(out, (rows,), values)
     return out
+
+
+def _by_torchs_arguments(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
+    shape = (num_weights, grad_output._array.shape[-1])
+    return _embedding_backward(grad_output, indices, shape, padding_idx, scale_grad_by_freq)
+
+
+register("embedding_dense_backward", _by_torchs_arguments)
 
 
 @_embedding_backward.vjp("g")

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.aten.operators import operator
+from ...core.dispatch.aten.torch_dispatch import ask_mode, without_modes
 from ...core.dispatch.errors import type_error
 from ...core.dispatch.inplace import uncounted_writes
 from ...core.dispatch.mode import NothingLeftToSave, no_grad, thread
@@ -308,6 +310,11 @@ def _(g, input, weight, running_mean, running_var, out1, out2, training, eps, ne
     if n < 2:
         return g, None, None, None, None
     still_of_type(g, input, weight, words="mixed dtype (CPU): expect parameter to have scalar type of {}")
+    if thread.state.dispatching and not thread.state.grad:
+        with without_modes():
+            numbers = (out1.reshape(-1), out2.reshape(-1)) if training else (None, None)
+        given = (g, input, weight, running_mean, running_var, *numbers, training, eps, list(needs[:3]))
+        return (*ask_mode(operator("native_batch_norm_backward").default, given, {}), None, None)
     if not training:  # as they are now
         channels = (1, -1) + (1,) * (n - 2)
         out1 = in_single(running_mean.detach()).reshape(channels)
@@ -344,6 +351,22 @@ def _batch_norm_backward(grad, input, mean, rstd, weight=None, /, training=True)
     xhat -= _per_channel(gb / n, xhat.ndim)
     xhat *= scale
     return in_suggested_format(xhat), gw, gb
+
+
+def native_batch_norm_backward(
+    grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask
+):
+    """The gradients of `native_batch_norm` with respect to input, weight and bias; None where `output_mask` is False.
+
+    Shape: (N, C, *), (N, C, *), the others (C) -> (N, C, *), (C), (C)
+    """
+    channels = (1, -1) + (1,) * (input.dim() - 2)
+    if train:
+        mean, rstd = save_mean, save_invstd
+    else:
+        mean, rstd = in_single(running_mean), (in_single(running_var) + eps).rsqrt()
+    found = _batch_norm_backward(grad_out, input, mean.reshape(channels), rstd.reshape(channels), weight, train)
+    return _wanted(found, output_mask)
 
 
 MOVES_STATISTICS = "batch_norm(training=True)"  # who writes the running statistics
@@ -392,6 +415,9 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
         out = input.clone()
         out = out if weight is None else out * weight[0]
         return out if bias is None else out + bias[0]
+    if thread.state.dispatching:
+        given = (input, weight, bias, running_mean, running_var, training, momentum, eps)
+        return ask_mode(operator("native_batch_norm").default, given, {})[0]
     return normalise_batch(input, running_mean, running_var, weight, bias, training, momentum, eps)[0]
 
 

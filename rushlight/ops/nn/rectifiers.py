@@ -9,6 +9,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
+from ...core.dispatch.aten.operators import register
 from ...core.dispatch.inplace import write
 from ...core.dispatch.mode import take_target, thread
 from ...core.dispatch.op import binary, composite, primitive, unary
@@ -228,6 +229,13 @@ def _sloped(grad, input, /, slope):
     """grad where input > 0, slope * grad elsewhere."""
     r = _slope_of(grad, input, slope)
     return r if grad.flags.c_contiguous and input.flags.c_contiguous else in_order_of(r, input, grad)
+
+
+def _sloped_by_torchs_arguments(grad_output, self, negative_slope, self_is_result):
+    return _sloped(grad_output, self, negative_slope)  # a result has the sign of its input
+
+
+register("leaky_relu_backward", _sloped_by_torchs_arguments)
 
 
 @widened

@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import numpy as np
+
 from ...core.dispatch.mode import no_grad, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.casting import copy_with_gaps
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.tensor import wrap
-from .slicing import diagonal, select, slice_
+from .slicing import as_strided, diagonal, select, slice_
 
 
 def _embedding(name: str, view: Any, part: Any, doc: str) -> None:
@@ -103,9 +105,28 @@ _embedding(
 )
 
 
+@primitive(name="as_strided_scatter", public=False, promote=None)
+def _as_strided_scatter(input, src, /, places):
+    out = np.array(input, order="C")
+    as_strided.record.reference(out, *places)[0][...] = src
+    return out
+
+
+@_as_strided_scatter.vjp("input")
+def _(g, places):
+    return _as_strided_scatter(g.new_zeros(g._array.shape), g.contiguous().as_strided(*places), places)
+
+
+@_as_strided_scatter.vjp("src")
+def _(g, places):
+    return g.contiguous().as_strided(*places)
+
+
 @composite(method=True)
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """The input with `src` at the places that `as_strided` would show.
+
+    The gradient of `input` is torch's: the incoming one at the places that were replaced, and 0 at all others.
 
     Args:
         stride: the distance of neighbours along each dimension, in elements.
@@ -113,16 +134,23 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
     Shape: (*), src (size) -> (*), as `input`
     Raises:
         RuntimeError: the places leave the storage, as in `as_strided_scatter(ones(2), ones(3), (3,), (1,))`.
+        RuntimeError: `input` requires grad and is not contiguous.
 
     >>> as_strided_scatter(zeros(4), ones(2), (2,), (2,))
     tensor([1., 0., 1., 0.])
     """
-    out = input.clone()
-    part = out.as_strided(size, stride, storage_offset)
+    if not input.is_contiguous() and thread.state.grad and input.requires_grad:
+        raise RuntimeError("as_strided_scatter is currently only supported for contiguous tensors that require grad")
+    places = (tuple(size), tuple(stride), storage_offset)
+    with no_grad():
+        out = input.clone()
+        part = out.as_strided(*places)
     if part.shape != src.shape:
         raise RuntimeError(
             f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}"
         )
+    if input.requires_grad or src.requires_grad:
+        return _as_strided_scatter(input, src.to(input.dtype), places)
     part.copy_(src)
     return out
 

@@ -21,6 +21,9 @@ from math import prod
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ...core.dispatch.aten.calls import output_padding
+from ...core.dispatch.aten.operators import operator
+from ...core.dispatch.aten.torch_dispatch import ask_mode
 from ...core.dispatch.autocast import LOWER, brought
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.mode import thread
@@ -159,6 +162,8 @@ def _(g, input, weight, bias_shape, stride, padding, dilation, groups, needs):
     for_input, for_weight, for_bias = needs
     steps = (stride, padding, dilation, groups)
     input, weight = conjugate(input), conjugate(weight)
+    if thread.state.dispatching and all(isinstance(p, int) for p in padding):
+        return _by_mode(g, input, weight, bias_shape, steps, needs, False, [0] * len(stride))
     gx = convolution_input(g, weight, None, input._array.shape, *steps) if for_input else None
     gw = gb = None
     if for_weight and for_bias:
@@ -172,6 +177,36 @@ def _(g, input, weight, bias_shape, stride, padding, dilation, groups, needs):
         gx = None if gx is None else _of_one_node(gx, input)
         gw = None if gw is None else _of_one_node(gw, weight)
     return gx, gw, gb
+
+
+def _by_mode(g, input, weight, bias_shape, steps, needs, transposed, more):
+    """The gradients by the one call that torch makes, for a mode that is asked for operators."""
+    stride, padding, dilation, groups = steps
+    sizes = None if bias_shape is None else list(bias_shape)
+    options = (list(stride), list(padding), list(dilation), transposed, more, groups, list(needs))
+    return ask_mode(operator("convolution_backward").default, (g, input, weight, sizes, *options), {})
+
+
+def convolution_backward(
+    grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask
+):
+    """The gradients of `convolution` with respect to input, weight and bias; None where `output_mask` is False.
+
+    Shape: (N, K, *), (N, C, *), (K, C/groups, *) -> the last two's, and (K,)
+    Raises:
+        RuntimeError: the sizes do not fit.
+    """
+    steps = (tuple(stride), tuple(padding), tuple(dilation), groups)
+    for_input, for_weight, for_bias = output_mask
+    gx = gw = None
+    if transposed:
+        gx = convolution(grad_output, weight, None, *steps) if for_input else None
+        gw = convolution_weight(input, grad_output, weight._array.shape, *steps) if for_weight else None
+        gx = None if gx is None else _cropped(gx, input._array.shape)
+    else:
+        gx = convolution_input(grad_output, weight, None, input._array.shape, *steps) if for_input else None
+        gw = convolution_weight(grad_output, input, weight._array.shape, *steps) if for_weight else None
+    return *_laid_out_as(input, weight, gx, gw), channel_sums(grad_output) if for_bias else None
 
 
 def _of_one_node(gradient, operand):
@@ -206,6 +241,11 @@ def convolution_input(input, weight, bias=None, /, shape=(), stride=(1,), paddin
 def _(g, input, weight, input_shape, stride, padding, dilation, groups, needs):
     for_input, for_weight, for_bias = needs
     steps = (stride, padding, dilation, groups)
+    if thread.state.dispatching:
+        more = output_padding(input._array.shape, weight._array.shape, g._array.shape, *steps[:3])
+        if more is not None:
+            given = (conjugate(input), conjugate(weight))
+            return _by_mode(g, *given, (g._array.shape[1],) if for_bias else None, steps, needs, True, more)
     gx = convolution(g, conjugate(weight), None, *steps) if for_input else None
     if for_input:
         gx = _cropped(gx, input_shape)

@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 _META = Device("meta")
+_LIFT = operator("lift_fresh").default
 
 
 class UnsupportedFakeTensorException(RuntimeError):
@@ -111,7 +112,9 @@ class FakeTensor(NumberByItem, Tensor):
         """The same of the one number."""
         if self.numel() != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
-        return _constant(self, _overload("_local_scalar_dense")).item()
+        known = _constant(self, _overload("_local_scalar_dense"))
+        with _disable_current_modes(), torch_function.DisableTorchFunction():
+            return known.item()
 
     def _drawn(self, *args: Any, **kwargs: Any) -> Any:
         """The same, whose numbers would now be random."""
@@ -212,6 +215,10 @@ class FakeTensorMode(TorchDispatchMode):
         given: dict[str, Any] = kwargs or {}
         if not any(isinstance(t, Tensor) for t in tree_flatten((args, given))[0]):
             return self._made(func, args, given)
+        if func is _LIFT:  # of `torch.tensor(...)`: its numbers are known
+            made = self.from_tensor(args[0])
+            made.constant = args[0].constant if isinstance(args[0], FakeTensor) else args[0]
+            return made
         args, options = tree_map(lambda t: self._taken(func, t, args, given), (args, given))
         return func(*args, **options)
 

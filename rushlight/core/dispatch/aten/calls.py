@@ -19,7 +19,7 @@ from .schemas import Parameter, Schema, overloads
 if TYPE_CHECKING:
     from ..op import Op
 
-__all__ = ["as_aten", "overload_of"]
+__all__ = ["as_aten", "output_padding", "overload_of"]
 
 _NAMES = {
     "softmax": "_softmax",
@@ -70,8 +70,9 @@ def as_aten(
     given = [list(tensors)] if record.signature.variadic else list(tensors)
     options = _options(record, metadata)
     special = _SPECIAL.get(name)
-    if special is not None:
-        base_or_none, args, kwargs = special(given, options)
+    made = None if special is None else special(given, options)
+    if made is not None:
+        base_or_none, args, kwargs = made
         chosen = overload_of(base_or_none or base, args, kwargs)
         return chosen, tuple(args), kwargs
     known = overloads(base) or (overloads(base[:-1]) if writes else ())  # `addcmul_` takes what `addcmul` takes
@@ -232,8 +233,34 @@ def _rounded(mode: str) -> Callable:
     return lambda given, o: (None, given, {"rounding_mode": mode})
 
 
-_SPECIAL: dict[str, Callable[[list, dict[str, Any]], tuple[str | None, list, dict]]] = {
+def _transposed(given: list, o: dict[str, Any]) -> tuple[str, list, dict] | None:
+    """A transposed convolution; None where no `output_padding` of torch gives its shape."""
+    input, weight = given[:2]
+    bias = given[2] if len(given) > 2 else None
+    n = input.dim() - 2
+    stride, padding, dilation = (list(o.get(k, [d])) for k, d in (("stride", 1), ("padding", 0), ("dilation", 1)))
+    steps = [v * n if len(v) == 1 else v for v in (stride, padding, dilation)]
+    more = output_padding(input.shape, weight.shape, o["shape"], *steps)
+    if more is None:
+        return None
+    return "convolution", [input, weight, bias, *steps, True, more, o.get("groups", 1)], {}
+
+
+def output_padding(
+    shape: Sequence[int], weight: Sequence[int], result: Sequence[int], stride: Any, padding: Any, dilation: Any
+) -> list[int] | None:
+    """What a transposed convolution adds to its least result, of (N, K, *) by (K, C/groups, *). None: it cannot."""
+    if not all(isinstance(p, int) for p in padding):
+        return None
+    sizes = zip(shape[2:], weight[2:], result[2:], stride, padding, dilation, strict=True)
+    more = [r - ((n - 1) * s - 2 * p + d * (k - 1) + 1) for n, k, r, s, p, d in sizes]
+    fits = all(0 <= m < max(s, d) for m, s, d in zip(more, stride, dilation, strict=True))
+    return more if fits else None
+
+
+_SPECIAL: dict[str, Callable[[list, dict[str, Any]], tuple[str | None, list, dict] | None]] = {
     "convolution": _convolution,
+    "convolution.input": _transposed,
     "softmax": _softmax,
     "log_softmax": _softmax,
     "softmax_backward": _softmax_backward,
@@ -250,5 +277,11 @@ _SPECIAL: dict[str, Callable[[list, dict[str, Any]], tuple[str | None, list, dic
     "div.floor": _rounded("floor"),
     "div.trunc": _rounded("trunc"),
     "relu_backward": lambda given, o: (None, [*given, 0], {}),
+    "leaky_relu_backward": lambda given, o: (None, [*given, o["slope"], False], {}),
+    "embedding_dense_backward": lambda given, o: (
+        None,
+        [*given, o["shape"][0], o.get("padding_idx", -1), o.get("scale_grad_by_freq", False)],
+        {},
+    ),
     "spread": lambda given, o: (None, [given[0], list(o["shape"])], {}),
 }

@@ -8,7 +8,8 @@ always, so its results have a history inside the mode already.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ...tensor.tensor import Tensor
@@ -31,6 +32,7 @@ __all__ = [
     "call_operator",
     "decomposed",
     "decomposed_wrappers",
+    "without_modes",
     "write_by_class",
     "write_operator",
 ]
@@ -107,6 +109,19 @@ def ask_mode(func: OpOverload, args: Sequence[Any], kwargs: dict[str, Any]) -> A
     if result is NotImplemented:
         raise TypeError(f"Multiple dispatch failed for 'torch._ops.{func}': the mode {mode} returned NotImplemented")
     return result
+
+
+@contextmanager
+def without_modes() -> Iterator[None]:
+    """A context whose operators no mode is asked for."""
+    state = thread.state
+    before, state.dispatching = state.dispatching, None
+    state.refresh()
+    try:
+        yield
+    finally:
+        state.dispatching = before
+        state.refresh()
 
 
 def write_by_class(name: str, target: Any, *args: Any) -> Any:
