@@ -47,7 +47,9 @@ class Program:
         self.own, self.grads = self._own_gradients(outcome, specs)
         others = outcome.rebased or outcome.moved or outcome.assigned or outcome.training or outcome.schedules
         self.simple = None if others or self.grads else _simple(outcome)
-        self.needs_line = bool(outcome.written) or any(type(getattr(spec, "history", None)) is type for spec in specs)
+        self.needs_line = (
+            bool(outcome.written) or self.simple is None or any(isinstance(m.history, type) for m in self.simple)
+        )
 
     def _own_gradients(self, outcome: Outcome, specs: list) -> tuple[list, list]:
         """(tensor, index, shape) of the plain new gradients of tensors outside, and all other (source, gradient) pairs."""

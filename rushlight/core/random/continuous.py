@@ -169,9 +169,8 @@ def normal(
             return _blocks(resolve(gen), n, native, mean, std).reshape(shape)
         if 0 < n < 16:
             return _serial(resolve(gen), n, mean, std, False).astype(F32).reshape(shape)
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # moments that float32 cannot hold, and draws beyond a 16-bit type
+    # moments that float32 cannot hold, and draws beyond a 16-bit type
+    with np.errstate(over="ignore", invalid="ignore"):
         return _normal(gen, shape, dtype, mean, std, contiguous)
 
 
