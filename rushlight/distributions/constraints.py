@@ -239,7 +239,7 @@ class _HalfOpenInterval(_Bounded):
 def holds(constraint: Any, value: Tensor) -> bool:
     """Whether all of `value` is inside.
 
-    Where nothing listens, numbers are compared without operators' calls, in a fifth of the time.
+    Where nothing listens, elements are compared with numbers as arrays, without operators' calls.
     """
     if isinstance(constraint, _IndependentConstraint) and value.dim() >= constraint.event_dim:
         constraint = constraint.base_constraint

@@ -143,7 +143,7 @@ _common: dict[tuple, np.dtype | None] = {}
 
 
 def _of_two_types(record: Op, x: Tensor, y: Any, metadata: tuple, state: Any) -> Any:
-    """The result for arrays of two types, or whole numbers and a float, by the entry point for one type: 4 us instead of 14."""
+    """The result for arrays of two types, or whole numbers and a float, by the entry point for one type: 5 us instead of 14."""
     a, is_tensor = x._array, isinstance(y, Tensor)
     if type(a) is not np.ndarray:
         return None

@@ -28,7 +28,7 @@ _MODEST = 1e30  # bounds below it are far from what float32 can hold
 _LOW_24, _UNIT = np.array(0xFFFFFF, np.uint32), np.array(2.0**-24, np.float32)  # arrays: 0.3 us sooner than numbers
 _FEW = 512  # up to here four calls of NumPy are quicker than one of generated code
 _SCALAR_PAIRS = 16  # up to here Python's own arithmetic is quicker than NumPy's calls
-SCALAR_VALUES = 16  # ... of numbers that take one of its functions each
+SCALAR_VALUES = 16  # ... of single numbers
 
 
 def canonical32(gen: Generator, n: int) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from ..dispatch.extension_points import random_order
 from ..tensor.dtype import c_word, from_numpy
 from ..warn import warn
-from .continuous import largest
+from .continuous import SCALAR_VALUES, largest
 from .layout import (
     FLOATING,
     INTEGRAL,
@@ -29,7 +29,6 @@ INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 WIDE_RANGE = 1 << 28  # from here on a value takes two words, against the skew of the remainder
 WIDE_PERMUTATION = (2**32 - 1) // 20
 _INT64 = np.dtype(np.int64)
-_FEW_VALUES = 16  # up to here Python's own arithmetic is quicker than NumPy's calls
 _FEW = 1 << 10  # swaps that a loop makes sooner than the arrays
 
 
@@ -79,7 +78,7 @@ def random_(
     if n == 0:
         return np.empty(shape, dtype)
     gen = resolve(gen)
-    if n <= _FEW_VALUES and span < WIDE_RANGE and dtype is _INT64:
+    if n <= SCALAR_VALUES and span < WIDE_RANGE and dtype is _INT64:
         with gen.lock:
             words = gen.words(n).tolist()
         return np.array([low + word % span for word in words], _INT64).reshape(shape)

@@ -16,7 +16,7 @@ from ..ir import functional_rules
 from ..ir.binding import Call, bind
 from ..ir.functional_rules import NAMESPACES
 
-__all__ = ["NAMESPACES", "WRITTEN_IN_PYTHON", "call_of", "name_of"]
+__all__ = ["WRITTEN_IN_PYTHON", "call_of", "name_of"]
 
 _SAME = {"neg": "neg", "pos": "positive", "abs": "abs", "invert": "bitwise_not", "truediv": "div", "mod": "remainder"}
 _DUNDERS = {f"__{name}__": theirs for name, theirs in _SAME.items()}
