@@ -75,7 +75,8 @@ __all__ = ["install", "install_in_thread", "install_native", "prefer_programs"]
 
 
 def install() -> None:
-    """Let tapes that come again, and large elementwise work, reach the compiler."""
+    """Let tapes that come again, and large elementwise work, reach the compiler; keep some freed memory."""
+    heap.keep_some()
     extension_points.try_compiled.register(_first_tape)
     extension_points.random_blocks.register(_first_blocks)
     extension_points.random_normals.register(_first_normals)

@@ -132,6 +132,9 @@ def test_what_the_user_says_of_the_heap_stays(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     heap.keep_freed.__wrapped__()
     assert len(calls) == 2
+    heap.keep_some()
+    (largest, first), (kept, second) = sorted(calls[2:])
+    assert (largest, kept) == (heap._MMAP_THRESHOLD, heap._TRIM_THRESHOLD) and first < second <= 1 << 26
 
 
 def test_whoever_makes_a_program_keeps_freed_memory(monkeypatch):

@@ -345,3 +345,24 @@ def test_few_numbers_are_the_first_of_many():
 def test_weights_of_few_are_checked(weights):
     with pytest.raises(RuntimeError, match=r"probability tensor contains either|sum of probabilities <= 0"):
         random.multinomial(Generator(), np.array(weights, np.float32), 1)
+
+
+def test_small_draws_are_parts_of_a_large_one():
+    """Uniform numbers made ahead, between draws of another kind, across blocks of words and after the state is set."""
+    sizes = [1, 3, 200, 256, 2, 0, 255, 31, 300, 1, 624, 7] * 4
+    whole = random.uniform(Generator().manual_seed(3), (sum(sizes),), np.float32)
+    gen, parts = Generator().manual_seed(3), []
+    for i, n in enumerate(sizes):
+        before = gen.state_bytes()
+        first = random.uniform(gen, (n,), np.float32)
+        if i % 3 == 0:  # drawn again
+            gen.set_state_bytes(before)
+            np.testing.assert_array_equal(random.uniform(gen, (n,), np.float32), first)
+        parts.append(first)
+        first_of_copy = random.uniform(gen.clone_state(), (5,), np.float32)
+        kept = gen.snapshot()
+        assert random.uniform(gen, (5,), np.float32).tobytes() == first_of_copy.tobytes()
+        gen.restore(kept)
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    whole[:] = 0  # what was drawn is the caller's
+    np.testing.assert_array_equal(random.uniform(Generator().manual_seed(3), (1,), np.float32), parts[0])

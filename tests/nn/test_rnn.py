@@ -10,7 +10,7 @@ import recurrent_cases
 
 import rushlight as torch
 from rushlight import nn
-from rushlight.nn.utils.rnn import PackedSequence, pack_sequence, pad_packed_sequence
+from rushlight.nn.utils.rnn import PackedSequence, pack_sequence, pad_packed_sequence, pad_sequence
 
 GOLDEN = np.load(pathlib.Path(__file__).parents[1] / "golden" / "recurrent.npz")
 NETWORKS = [nn.RNN, nn.LSTM, nn.GRU]
@@ -241,3 +241,25 @@ def test_memory_of_padded_sequences(sizes, is_sorted, strides):
     )
     assert pad_packed_sequence(packed, batch_first=True)[0].stride() == strides
     assert pad_packed_sequence(packed)[0].stride() == (8, 4, 1)
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_padded_sequences(batch_first, side, grad):
+    """Written row by row without a gradient, or joined; the type is the first one's, as if all were copied into a tensor."""
+    rows = [torch.arange(1.0, 7.0).reshape(3, 2), torch.ones(1, 2, dtype=torch.float64) / 3, torch.zeros(2, 1)]
+    for kinds in (rows, [row.float().expand(len(row), 2) for row in rows]):
+        padded = pad_sequence([row.requires_grad_(grad) for row in kinds], batch_first, -7.5, side)
+        want = np.full((3, 3, 2), -7.5, np.float32)
+        for of_row, row in zip(want, kinds, strict=True):
+            of_row[3 - len(row) if side == "left" else 0 :][: len(row)] = row.detach().numpy()
+        assert padded.dtype == torch.float32 and padded.is_contiguous()
+        np.testing.assert_array_equal(padded.detach().numpy(), want if batch_first else want.swapaxes(0, 1))
+        if grad:
+            padded.sum().backward()
+            assert all((row.grad == row.grad.flatten()[0]).all() for row in kinds if row.is_leaf)
+    with pytest.raises(
+        RuntimeError, match=r"tensor a \(2\) must match the size of tensor b \(3\) at non-singleton dimension 1"
+    ):
+        pad_sequence([torch.ones(2, 2), torch.ones(2, 3)])

@@ -7,6 +7,7 @@ memory: what was written before is read again.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,12 @@ def shares_places(a: Any) -> bool:
     strides, shape = a.strides, a.shape
     if len(shape) == 2 and strides[0] >= strides[1] * shape[1] and strides[1] > 0:
         return False  # rows of a matrix with gaps, the usual case
-    reach = a.itemsize
+    return _shares_places(shape, strides, a.itemsize)
+
+
+@functools.lru_cache(1024)
+def _shares_places(shape: tuple[int, ...], strides: tuple[int, ...], reach: int) -> bool:
+    """`shares_places` of a shape; reach: the bytes of an element."""
     for stride, n in sorted((abs(stride), n) for stride, n in zip(strides, shape, strict=True) if n != 1):
         if stride < reach:
             return True

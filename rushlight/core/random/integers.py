@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,13 @@ def random_(
 
     `largest` is the type's maximum, for a floating type with p significant bits 2**p.
     """
+    if dtype is _INT64 and type(shape) is tuple and low is not None and high is not None and low < high:
+        n, span = prod(shape), high - low
+        if 0 < n <= SCALAR_VALUES and span < WIDE_RANGE and low >= INT64_MIN and high <= INT64_MAX:
+            gen = resolve(gen)
+            with gen.lock:
+                words = gen.words(n).tolist()
+            return np.array([low + word % span for word in words], _INT64).reshape(shape)
     dtype, (shape, n) = np.dtype(dtype), count(shape)
     if low is None:
         low, bounded = 0, high is not None
@@ -78,10 +86,6 @@ def random_(
     if n == 0:
         return np.empty(shape, dtype)
     gen = resolve(gen)
-    if n <= SCALAR_VALUES and span < WIDE_RANGE and dtype is _INT64:
-        with gen.lock:
-            words = gen.words(n).tolist()
-        return np.array([low + word % span for word in words], _INT64).reshape(shape)
     with gen.lock:
         raw = words64(gen.words(2 * n)) if span >= WIDE_RANGE else gen.words(n)
     values = remainder(raw, span).astype(_INT64)

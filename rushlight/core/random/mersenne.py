@@ -89,6 +89,7 @@ class Generator:
         "_unused",
         "ahead",
         "lock",
+        "units_ahead",
     )
 
     def __init__(self, device: Any = "cpu"):
@@ -98,6 +99,7 @@ class Generator:
         self._block = _NO_WORDS
         self._at = 0  # how many words of the block are used
         self.ahead: tuple[np.ndarray, dict[int, tuple[int, np.ndarray]]] | None = None  # made of its words (`ahead.py`)
+        self.units_ahead: tuple[np.ndarray, np.ndarray] | None = None  # likewise
         self._reseed(DEFAULT_SEED)
 
     def manual_seed(self, seed: int) -> Generator:
@@ -242,6 +244,15 @@ class Generator:
             self._unused = self._unused and not n
             return self._block[start:end].copy()
         return self._more_words(n)
+
+    def pass_over(self, n: int) -> int | None:
+        """Use up the next n words: their place in the block that was made last. None, and no word is used, where they go on."""
+        start = self._at
+        if start + n > self._block.size:
+            return None
+        self._at = start + n
+        self._unused = self._unused and not n
+        return start
 
     def window(self) -> tuple[np.ndarray, int]:
         """The block of words that was made last, which nothing writes to, and how many of them are used."""

@@ -97,7 +97,7 @@ def wrap_dims(dims: Iterable[int], ndim: int) -> tuple[int, ...]:
     dims = tuple(dims)
     if dims and type(dims[0]) is bool:  # torch looks at the first alone
         raise TypeError("argument 'dim' must be tuple of ints, but found element of type bool at pos 0")
-    wrapped = tuple(wrap_dim(d if type(d) is int else index(d), ndim) for d in dims)
+    wrapped = tuple([wrap_dim(d if type(d) is int else index(d), ndim) for d in dims])
     if len(set(wrapped)) != len(wrapped):
         twice = next(d for d in wrapped if wrapped.count(d) > 1)
         raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")

@@ -11,8 +11,12 @@ from itertools import pairwise
 from operator import index
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
 from rushlight import ops
 from rushlight.core.dispatch.errors import argument_type
+from rushlight.core.dispatch.extension_points import profiled_block
+from rushlight.core.dispatch.mode import thread
 from rushlight.core.dispatch.scalars import check_flag, check_number, type_name
 from rushlight.core.tensor import dtype as dtypes
 from rushlight.core.tensor.node import shown_as
@@ -169,10 +173,39 @@ def pad_sequence(
     for i, s in enumerate(listed):
         if not isinstance(s, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type_name(s)}")
-    longest, trailing = max(sequence.size(0) for sequence in listed), listed[0].shape[1:]
-    listed = [s if s.shape[1:] == trailing else s.expand(s.size(0), *trailing) for s in listed]  # as copies into it do
+    longest, first = max([sequence.size(0) for sequence in listed]), listed[0]
+    if _are_plain(listed):
+        size = (len(listed), longest) if batch_first else (longest, len(listed))
+        out = first.new_full((*size, *first._array.shape[1:]), padding_value)
+        rows = out._array if batch_first else out._array.swapaxes(0, 1)
+        for row, sequence in zip(rows, listed, strict=True):
+            n = len(sequence._array)
+            row[longest - n if padding_side == "left" else 0 :][:n] = sequence._array
+        return out
+    listed = [_as_copied(sequence, first) for sequence in listed]
     padded = [_fill_up(sequence, longest, padding_value, padding_side) for sequence in listed]
     return shown_as(ops.stack(padded, 0 if batch_first else 1), "CopySlices")
+
+
+def _are_plain(sequences: list[Tensor]) -> bool:
+    """Whether they are arrays of one type and trailing shape that nothing has to record, so that rows can be written."""
+    state, first = thread.state, sequences[0]._array
+    if state.level > 1 or profiled_block.value is not None:
+        return False
+    for s in sequences:
+        a = s._array
+        if type(s) is not Tensor or type(a) is not np.ndarray or (state.level > 0 and s._edge is not None):
+            return False
+        if a.dtype is not first.dtype or a.shape[1:] != first.shape[1:]:
+            return False
+    return True
+
+
+def _as_copied(sequence: Tensor, first: Tensor) -> Tensor:
+    """What a copy into a tensor like the first sequence makes of another one."""
+    if sequence.shape[1:] == first.shape[1:] and sequence.dtype == first.dtype:
+        return sequence
+    return first.new_empty((sequence.size(0), *first.shape[1:])).copy_(sequence)
 
 
 def _fill_up(sequence: Tensor, length: Any, value: Any, side: str) -> Tensor:

@@ -350,7 +350,7 @@ def average(a, axis, keepdims, dtype, shape):
         )
     if a.dtype.kind == "c" and d.kind != "c":
         a = castable(a, d)  # the real parts: NumPy would warn
-    n = a.size if axis is None else count_of(shape, axis)
+    n = a.size if axis is None else math.prod([shape[d] for d in axis]) if type(axis) is tuple else shape[axis]
     if d.itemsize == 2:
         return dense((add_reduce(a, axis, F32, None, keepdims) / F32.type(n)).astype(d))
     s = sum_in_order(a, axis, keepdims) if d is a.dtype else None

@@ -23,7 +23,7 @@ from .view import _expand, _view, reshape
 @primitive(name="cat", public=False, promote="same")
 def _cat(*tensors, dim):
     try:
-        return contiguous_or_channels_last(np.concatenate(tensors, dim), tensors)
+        return _joined(tensors, dim)
     except Exception as error:  # a mistake, or torch's special case: empty 1-D tensors are left out
         raise_if_interrupted(error)
         return _cat_slowly(tensors, dim)
@@ -47,7 +47,19 @@ def _cat_slowly(tensors, dim):
                 f"Sizes of tensors must match except in dimension {d}. Expected size {first.shape[k]} but got size "
                 f"{a.shape[k]} for tensor number {i} in the list."
             )
-    return contiguous_or_channels_last(np.concatenate(arrays, d), arrays)
+    return _joined(arrays, d)
+
+
+def _joined(arrays, dim):
+    """The arrays one after another along `dim`, in the layout that torch joins tensors in."""
+    first = arrays[0]
+    if type(first) is not np.ndarray or first.flags.c_contiguous or first.ndim in (4, 5):
+        return contiguous_or_channels_last(np.concatenate(arrays, dim), arrays)
+    shape = list(first.shape)
+    shape[dim] = sum([a.shape[dim] for a in arrays])
+    return np.concatenate(
+        arrays, dim, out=np.empty(shape, first.dtype)
+    )  # NumPy's own result has the order of its sources
 
 
 def contiguous_or_channels_last(r, sources):
@@ -125,7 +137,7 @@ def _stack(*tensors, dim):
     if d < len(first) and (
         d == 0 or all(map(is_channels_last, tensors))
     ):  # joined along `d`, which is then taken in two
-        joined = contiguous_or_channels_last(np.concatenate(tensors, d), tensors)
+        joined = _joined(tensors, d)
         return joined.reshape(*first[:d], len(tensors), *first[d:])
     place = (slice(None),) * d + (None,)
     return np.asarray(np.concatenate([a[place] for a in tensors], len(place) - 1), order="C")

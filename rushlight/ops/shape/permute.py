@@ -70,10 +70,13 @@ def _permute(input, /, dims):
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
             f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}"
         )
-    order = tuple(wrap_dim(d, input.ndim) for d in dims)
-    if len(set(order)) != len(order):
-        raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return input.transpose(order)
+    try:
+        return input.transpose(dims)
+    except ValueError:
+        order = [wrap_dim(d, input.ndim) for d in dims]
+        if len(set(order)) != len(order):
+            raise RuntimeError("permute(): duplicate dims are not allowed.") from None
+        raise
 
 
 @_permute.vjp

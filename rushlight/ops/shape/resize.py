@@ -26,28 +26,38 @@ from ..spatial.pool import numbers
 @primitive(name="constant_pad_nd", public=False, follows=(0,), node="ConstantPadNdBackward0")
 def _constant_pad(input, /, pad, value):
     """The input with `value` around it; negative numbers cut off. `pad` starts with the last dimension."""
+    shape, source, target = _padded_places(input.shape, pad)
+    if shape is None:  # torch copies the part, in its order
+        part = input[source]
+        return cast_like(part, part.dtype)
+    if value:
+        out = np.full(shape, value, input.dtype, like=input)
+    else:
+        out = np.zeros(shape, input.dtype) if type(input) is np.ndarray else np.zeros(shape, input.dtype, like=input)
+    out[target] = input[source]
+    return out
+
+
+@functools.lru_cache(256)
+def _padded_places(shape: tuple[int, ...], pad: tuple[int, ...]) -> tuple[Any, tuple[slice, ...], tuple[slice, ...]]:
+    """The shape that padding leads to, None where nothing is added, what of the input is kept, and its place in the result."""
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
-    if len(pad) > 2 * input.ndim:
+    if len(pad) > 2 * len(shape):
         raise RuntimeError(
             "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
-            f"{len(pad)} while the input has {input.ndim} dimensions."
+            f"{len(pad)} while the input has {len(shape)} dimensions."
         )
-    lead = input.ndim - len(pad) // 2
+    lead = len(shape) - len(pad) // 2
     pairs = [(0, 0)] * lead + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
-    shape, source, target = [], [], []
-    for n, (a, b) in zip(input.shape, pairs, strict=True):
+    padded, source, target = [], [], []
+    for n, (a, b) in zip(shape, pairs, strict=True):
         if n + min(a, 0) + min(b, 0) < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
-        shape.append(n + a + b)
+        padded.append(n + a + b)
         source.append(slice(max(0, -a), n - max(0, -b)))
         target.append(slice(max(0, a), n + a + b - max(0, b)))
-    if not any(p > 0 for p in pad):  # torch copies the part, in its order
-        part = input[tuple(source)]
-        return cast_like(part, part.dtype)
-    out = np.full(shape, value, input.dtype, like=input) if value else np.zeros(shape, input.dtype, like=input)
-    out[tuple(target)] = input[tuple(source)]
-    return out
+    return tuple(padded) if any(p > 0 for p in pad) else None, tuple(source), tuple(target)
 
 
 @_constant_pad.vjp

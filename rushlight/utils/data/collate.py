@@ -70,11 +70,11 @@ def collate_tensor_fn(batch, *, collate_fn_map=None):
 
 
 def _are_plain(batch) -> bool:
-    """Tensors of one shape (not 0-d) and dtype, without a gradient: their arrays can be stacked as they are."""
+    """Tensors of one shape (1-d to 3-d) and dtype, without a gradient: their arrays can be stacked as they are."""
     first = batch[0]._array
     return (
         type(first) is np.ndarray
-        and first.ndim > 0
+        and 0 < first.ndim < 4  # channels-last images stay so
         and all(
             type(tensor) is Tensor
             and tensor._array.shape == first.shape
