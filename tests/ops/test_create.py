@@ -201,6 +201,7 @@ ARRAY = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     ],
     ids=["rows", "transposed", "columns", "a slice", "repeated"],
 )
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # of as_tensor
 @pytest.mark.parametrize("kind", [None, torch.float64, torch.int32])
 def test_a_copy_of_an_array_keeps_the_order_of_its_memory(array, strides, kind):
     for t in (
@@ -212,6 +213,19 @@ def test_a_copy_of_an_array_keeps_the_order_of_its_memory(array, strides, kind):
         assert t.tolist() == array.tolist()
     if kind is not None:
         assert torch.as_tensor(array, dtype=kind).stride() == strides
+
+
+@pytest.mark.parametrize("kind", [None, torch.float64])
+def test_what_shares_or_reads_an_array_that_may_not_be_written_warns(monkeypatch, kind):
+    """torch's rule: `as_tensor` warns whatever type it makes, and no copy that was asked for."""
+    array = np.broadcast_to(np.arange(3, dtype=np.float32), (2, 3))
+    monkeypatch.setattr(Once, "always", True)
+    with pytest.warns(UserWarning, match="not writable") as caught:
+        torch.tensor(array, dtype=kind)
+        torch.asarray(array, dtype=kind, copy=True).fill_(1)
+        assert not caught
+        torch.as_tensor(array, dtype=kind)
+    assert array.sum() == 6
 
 
 def test_negative_strides_are_refused():

@@ -204,14 +204,7 @@ def accept_inplace(self: Tensor, x: Tensor | None = None, y: Tensor | None = Non
     level = state.level
     a = self._array
     d = a.dtype
-    if (
-        level < 0
-        or level > 1
-        or (level and (self._edge is not None or self._view is not None and _is_of_leaf(self._view)))
-        or (d is not F32 and d is not F64)
-        or not (a.flags.forc or not shares_places(a))
-        or profiled_pass.value is not None  # whose events are calls of kernels
-    ):
+    if (d is not F32 and d is not F64) or not _is_plain_target(self, a, level):
         return None
     try:
         if x is not None:
@@ -229,6 +222,28 @@ def accept_inplace(self: Tensor, x: Tensor | None = None, y: Tensor | None = Non
         return None
     _wrote(s, state, 3)
     return state
+
+
+def accept_write(self: Tensor) -> State | None:
+    """`accept_inplace` for elements of any type, written from what the caller has looked at; the tensor is on the host."""
+    state = thread.state
+    if not _is_plain_target(self, self._array, state.level):
+        return None
+    s = self._storage or storage_of(self)
+    if s.inference:
+        return None
+    _wrote(s, state, 3)
+    return state
+
+
+def _is_plain_target(t: Tensor, a: np.ndarray, level: int) -> bool:
+    """Whether nobody looks at a write to the tensor's elements, and each has a place of its own."""
+    return (
+        0 <= level <= 1
+        and (not level or (t._edge is None and (t._view is None or not _is_of_leaf(t._view))))
+        and (a.flags.forc or not shares_places(a))
+        and profiled_pass.value is None  # whose events are calls of kernels
+    )
 
 
 def _is_view_of(x: Tensor, self: Tensor) -> bool:
@@ -713,6 +728,7 @@ class CopySlices(Node):
 __all__ = [
     "CopySlices",
     "accept_inplace",
+    "accept_write",
     "alias",
     "call",
     "check_order",

@@ -102,6 +102,16 @@ def fits_floats(value: Any) -> bool:
     return -3e38 < value < 3e38 if kind is float else kind is int and -_LONG <= value < _LONG
 
 
+def fits(value: Any, kind: np.dtype) -> bool:
+    """Whether a value is a Python number that elements of NumPy's type hold: any for floats of 32 and 64 bits, else of their kind."""
+    if kind is _F32 or kind is _F64:
+        return fits_floats(value)
+    if type(value) is int and kind.kind in "iu":
+        low, high = _limits(kind)
+        return low <= value <= high
+    return type(value) is bool and kind.kind == "b"
+
+
 def exact(value: Any, kind: np.dtype) -> Any:
     """The number as Python's, fit for elements of NumPy's type `kind`. Raises torch's error where the type cannot hold it.
 

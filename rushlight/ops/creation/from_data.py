@@ -299,8 +299,22 @@ def from_numpy(ndarray):
     """
     if not isinstance(ndarray, np.ndarray):
         raise type_error(f"expected np.ndarray (got {type(ndarray).__name__})")
+    t = _on_memory(ndarray)
+    _warn_of_constant(ndarray)
+    return t
+
+
+def _on_memory(ndarray: np.ndarray) -> Tensor:
+    """A tensor on the memory of an ndarray, whether that may be written to or not."""
     dtypes.from_numpy(ndarray.dtype)
     _refuse_foreign_memory(ndarray)
+    t = fresh(ndarray.view(np.ndarray))  # an object of its own: the user may change the shape or the flags of theirs
+    expose(t)
+    storage_of(t).resizable = False
+    return t
+
+
+def _warn_of_constant(ndarray: np.ndarray) -> None:
     if not ndarray.flags.writeable:
         warn_once(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing "
@@ -308,10 +322,6 @@ def from_numpy(ndarray):
             "it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this "
             "program."
         )
-    t = fresh(ndarray.view(np.ndarray))  # an object of its own: the user may change the shape or the flags of theirs
-    expose(t)
-    storage_of(t).resizable = False
-    return t
 
 
 @composite()
@@ -332,8 +342,10 @@ def as_tensor(data, dtype=None, device=None):
         return data.to(device, dtype)  # type: ignore[attr-defined]
     where = backend_for(device)
     data = getattr(data, "_flat", data)  # a storage means its memory
-    if isinstance(data, np.ndarray) and where is None and dtype in (None, dtypes.from_numpy(data.dtype)):
-        return from_numpy(data)
+    if isinstance(data, np.ndarray):
+        if where is None and dtype in (None, dtypes.from_numpy(data.dtype)):
+            return from_numpy(data)
+        _warn_of_constant(data)
     return fresh(array_from(data, dtype), False, where)
 
 
@@ -364,6 +376,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
         if dtype not in (None, kind):
             words = f"'{type_word(kind)}' into dtype '{type_word(dtype)}'"
             raise ValueError(f"can't alias tensor with dtype {words}.")
+    if copy and isinstance(obj, np.ndarray) and not obj.flags.writeable:  # a copy may be written to
+        obj = _on_memory(obj)
     t = as_tensor(obj, dtype, device)
     if copy and t is obj:
         t = t.clone()

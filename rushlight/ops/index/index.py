@@ -8,11 +8,11 @@ import numpy as np
 
 from ...core.device.backend import on_device_of
 from ...core.dispatch.errors import type_error
-from ...core.dispatch.inplace import accept_inplace, write
+from ...core.dispatch.inplace import accept_write, write
 from ...core.dispatch.mode import emit_event, may_branch_on_data, take_target
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.overlap import check_apart
-from ...core.dispatch.scalars import exact, fits_floats, number_as, type_name
+from ...core.dispatch.scalars import exact, fits, number_as, type_name
 from ...core.tensor.casting import cast_like
 from ...core.tensor.strides import broadcast_strides, ordered_by_strides
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
@@ -35,6 +35,7 @@ _whole = primitive(name="part.alias", view=True, public=False, node="AliasBackwa
     lambda input, /, index: input[index]
 )
 _FULL = slice(None)
+_BOOL, _I64 = np.dtype(np.bool_), np.dtype(np.int64)
 
 
 def _basic_rule(g, input_shape, index):
@@ -354,9 +355,7 @@ def _(g, tensors_rest):
 
 @composite(name="__setitem__", method=True, function=False)
 def _setitem(self, index, value):
-    if fits_floats(value) and _write_number(self, index, value):
-        return
-    if type(value) is Tensor and _write_values(self, index, value):
+    if _write_values(self, index, value) if type(value) is Tensor else _write_number(self, index, value):
         return
     if type(value) is int and not -(1 << 63) <= value < 1 << 63:
         raise ValueError("Overflow when unpacking long long")
@@ -387,44 +386,75 @@ def _setitem(self, index, value):
         target.fill_(value)
 
 
-def _write_number(self: Tensor, index: Any, value: float) -> bool:
-    """Do `x[index] = value` for a plain index or a mask where it needs no checks and no history. Whether it was done."""
+def _write_number(self: Tensor, index: Any, value: Any) -> bool:
+    """Do `x[index] = value` where it needs no checks and no history. Whether it was done."""
     a = self._array
-    if type(a) is not np.ndarray:
+    if type(a) is not np.ndarray or not fits(value, a.dtype):
         return False
-    if isinstance(index, Tensor):
-        return fill_where(self, index, value)
-    for i in index if type(index) is tuple else (index,):
-        if type(i) is not int and not (type(i) is slice and _is_rising(i)):
-            return False
-    try:
-        a[index]
-    except IndexError:
+    if isinstance(index, Tensor) and fill_where(self, index, value):
+        return True
+    place = _plain_place(self, index)
+    if place is None or accept_write(self) is None:
         return False
-    if accept_inplace(self) is None:
-        return False
-    a[index] = value
+    a[place] = value
     return True
 
 
 def _write_values(self: Tensor, index: Any, value: Tensor) -> bool:
-    """Do `x[index] = values` for a plain index where it needs no checks and no history. Whether it was done."""
+    """Do `x[index] = values` where it needs no checks and no history. Whether it was done."""
     a, b = self._array, value._array
     if type(a) is not np.ndarray or type(b) is not np.ndarray or a.dtype is not b.dtype:
         return False
-    for i in index if type(index) is tuple else (index,):
+    place = _plain_place(self, index, b.shape)
+    if place is None or value._edge is not None or _is_of_memory(value, self):
+        return False
+    if accept_write(self) is None:
+        return False
+    a[place] = b
+    return True
+
+
+def _plain_place(t: Tensor, index: Any, shape: tuple[int, ...] | None = None) -> Any:
+    """The index as NumPy's, where both read it alike and its elements are there; None elsewhere.
+
+    Numbers and rising slices, or tensors of int64 alone, or one mask. shape: of the elements that it has to lead to; by default any.
+    """
+    a = t._array
+    items = index if type(index) is tuple else (index,)
+    if items and isinstance(items[0], Tensor):
+        arrays = []
+        for i in items:
+            if type(i) is not Tensor or type(i._array) is not np.ndarray or _is_of_memory(i, t):
+                return None
+            arrays.append(i._array)
+        found = _picked(a, arrays)
+        return tuple(arrays) if found is not None and (shape is None or shape == found) else None
+    for i in items:
         if type(i) is not int and not (type(i) is slice and _is_rising(i)):
-            return False
+            return None
     try:
         target = a[index]
     except IndexError:
-        return False
-    if type(target) is not np.ndarray or target.shape != b.shape or value._edge is not None:
-        return False
-    if (value._storage is not None and value._storage is self._storage) or accept_inplace(self) is None:
-        return False
-    target[...] = b
-    return True
+        return None
+    return index if shape is None or (type(target) is np.ndarray and target.shape == shape) else None
+
+
+def _is_of_memory(x: Tensor, t: Tensor) -> bool:
+    return x is t or (x._storage is not None and x._storage is t._storage)
+
+
+def _picked(a: np.ndarray, indices: list[np.ndarray]) -> tuple[int, ...] | None:
+    """The shape that an array has at one mask, or at tensors of int64 of one shape within it; None for others."""
+    first = indices[0]
+    if first.dtype is _BOOL:
+        fitting = len(indices) == 1 and first.ndim and first.shape == a.shape[: first.ndim]
+        return (int(np.count_nonzero(first)), *a.shape[first.ndim :]) if fitting else None
+    if len(indices) > a.ndim or not first.ndim:
+        return None
+    for i, n in zip(indices, a.shape, strict=False):
+        if i.dtype is not _I64 or i.shape != first.shape or not lies_within(i, -n, n):
+            return None
+    return (*first.shape, *a.shape[len(indices) :])
 
 
 def _is_rising(index: slice) -> bool:
@@ -635,6 +665,9 @@ def index_put_(input, indices, values, accumulate=False):
     """
     if not accumulate and (mask := _mask_for_number(input, indices, values)) is not None:
         return input.masked_fill_(mask, values)
+    if accumulate is False and type(values) is Tensor and type(indices) in (tuple, list):
+        if _write_values(input, tuple(indices), values):
+            return input
     places = _put_indices(input, indices)
     values = _values("index_put_", input, indices, places, values, accumulate)
     return write(_index_put.record, input, (values, *places), (accumulate,))

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...core.dispatch.errors import type_error
-from ...core.dispatch.inplace import accept_inplace, write
+from ...core.dispatch.inplace import accept_write, write
 from ...core.dispatch.mode import emit_event, may_branch_on_data
 from ...core.dispatch.op import composite, primitive
-from ...core.dispatch.scalars import NUMBERS, check_flag, exact, fits_floats, type_name
+from ...core.dispatch.scalars import NUMBERS, check_flag, exact, fits, type_name
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.dtype import c_word
@@ -124,14 +124,14 @@ def masked_fill(input, mask, value, *, out=None):
 
 def fill_where(self: Tensor, mask: Any, value: Any) -> bool:
     """Write a number where a mask of the same shape is true, if that needs no checks and no history. Whether it was done."""
-    if not (fits_floats(value) and isinstance(mask, Tensor)):
+    if not isinstance(mask, Tensor):
         return False
     a, m = self._array, mask._array
     if type(a) is not np.ndarray or type(m) is not np.ndarray or m.dtype != np.bool_ or m.shape != a.shape:
         return False
-    if mask._storage is not None and mask._storage is self._storage:
+    if not fits(value, a.dtype) or (mask._storage is not None and mask._storage is self._storage):
         return False
-    state = accept_inplace(self)
+    state = accept_write(self)
     if state is None:
         return False
     state.run(np.putmask, a, m, a.dtype.type(value))

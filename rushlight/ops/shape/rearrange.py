@@ -236,7 +236,7 @@ def flipud(input):
 
 @primitive(name="roll", public=False)
 def _roll(input, /, shifts, dims):
-    if dims is not None and len(dims) == 1 and type(input) is np.ndarray and not 3 < input.ndim < 6:
+    if type(dims) is tuple and len(dims) == 1 and type(input) is np.ndarray and not 3 < input.ndim < 6:
         return _rolled(input, shifts[0], dims[0])
     moved = np.roll(input, shifts, dims)
     in_two = dims is not None and all(
