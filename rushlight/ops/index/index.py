@@ -665,9 +665,9 @@ def index_put_(input, indices, values, accumulate=False):
     """
     if not accumulate and (mask := _mask_for_number(input, indices, values)) is not None:
         return input.masked_fill_(mask, values)
-    if accumulate is False and type(values) is Tensor and type(indices) in (tuple, list):
-        if _write_values(input, tuple(indices), values):
-            return input
+    is_plain = accumulate is False and type(values) is Tensor and type(indices) in (tuple, list)
+    if is_plain and _write_values(input, tuple(indices), values):
+        return input
     places = _put_indices(input, indices)
     values = _values("index_put_", input, indices, places, values, accumulate)
     return write(_index_put.record, input, (values, *places), (accumulate,))

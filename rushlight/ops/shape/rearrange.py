@@ -237,7 +237,7 @@ def flipud(input):
 @primitive(name="roll", public=False)
 def _roll(input, /, shifts, dims):
     if type(dims) is tuple and len(dims) == 1 and type(input) is np.ndarray and not 3 < input.ndim < 6:
-        return _rolled(input, shifts[0], dims[0])
+        return _rolled(input, shifts[0] if type(shifts) is tuple else shifts, dims[0])
     moved = np.roll(input, shifts, dims)
     in_two = dims is not None and all(
         input.shape[d] != 1 for d in dims
