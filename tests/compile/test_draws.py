@@ -117,3 +117,21 @@ def test_a_switch_turns_it_off(native, monkeypatch):
     extension_points.random_blocks.register(install._first_blocks)
     torch.randn(10_000)
     assert extension_points.random_normals.value is None
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda x: torch.randint_like(x, 3, 100),
+        lambda x: torch.randn_like(x),
+        lambda x: torch.randint(7, x.shape, out=torch.empty_like(x)),
+        lambda x: torch.normal(1.0, 2.0, x.shape, out=torch.empty_like(x)),
+    ],
+)
+def test_draws_in_the_shape_of_a_tensor_are_captured(draw):
+    x, compiled = torch.empty(32, 1), torch.compile(draw, fullgraph=True)
+    for call in range(5):
+        torch.manual_seed(call)
+        expected = draw(x), torch.rand(1)
+        torch.manual_seed(call)
+        assert torch.equal(compiled(x), expected[0]) and torch.equal(torch.rand(1), expected[1])

@@ -15,6 +15,9 @@ LAYOUTS = {
     "strided": "torch.ones(6, 8)[:, ::2]",
     "expanded": "torch.ones(3, 1).expand(3, 8)",
     "rows repeated": "torch.ones(1, 8).expand(3, 8)",
+    "one row": "torch.ones(1, 64)",
+    "one channel": "torch.ones(2, 1, 4, 5)",
+    "one channel, of several": "torch.ones(2, 3, 4, 5)[:, :1]",
     "images repeated": "torch.ones(1, 3, 1, 2).expand(2, 3, 4, 2)",
 }
 DRAWS = [

@@ -6,6 +6,7 @@ Tuples, named tuples, lists, dicts and dataclasses are opened; anything else is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,8 @@ def same_plain(x: Any, y: Any) -> bool:
         return len(x) == len(y) and all(map(same_plain, x, y))
     if isinstance(x, dict):
         return x.keys() == y.keys() and all(same_plain(v, y[k]) for k, v in x.items())
+    if isinstance(x, partial):
+        return same_plain((x.func, x.args, x.keywords), (y.func, y.args, y.keywords))
     if callable(x) and hasattr(x, "__code__"):
         return x.__code__ is y.__code__
     try:

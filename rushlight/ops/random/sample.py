@@ -282,9 +282,11 @@ def _like(name: str, draw: Any, scattered: Any) -> None:
             return of_batch(lambda t: f(t, dtype=dtype, requires_grad=requires_grad, generator=generator))
         where = backend_like(input, device)
         out = arranged(made_like(dense_like, input._array, kind, device), memory_format)
-        if out.flags.c_contiguous and 1 not in out.shape:
+        is_contiguous = out.flags.c_contiguous
+        if is_contiguous and 1 not in out.shape:
             return fresh(drawn(name, draw, generator, out.shape, kind, where=where), requires_grad)
-        return fresh(drawn(name, _draw_like, scattered, generator, out, where=where), requires_grad)
+        how = draw if is_contiguous else scattered  # along dimensions of one element the strides may still be others
+        return fresh(drawn(name, _draw_like, how, generator, out, where=where), requires_grad)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"""`{name[:-5]}` in the shape and type of `input`.
