@@ -1,8 +1,13 @@
 """The tests that depend on the processor, once more under each instruction set below this machine's, and without oneDNN.
 
-Chosen by measurement, so that all of `.ci/run` takes about 15 minutes on two quiet cores (18 were seen with AVX2, 22 with a
-matrix unit): what generates code or calls a library's kernels, and the golden runs. The machine's own instruction set is that
-of the whole suite, so it is not repeated, and on one with a matrix unit AVX-512 repeats what computes otherwise without it.
+Usage: python -m tools.caps [--whole]
+
+A third of them, another one for each commit (by the number that its id is), so that all of `.ci/run` takes about 15 minutes on
+two quiet cores: whole, they alone take six to nine. --whole runs all of them, as before a release and after changes of
+kernels or generated code.
+
+Chosen by measurement: what generates code or calls a library's kernels, and the golden runs. The machine's own instruction set
+is that of the whole suite, so it is not repeated, and on one with a matrix unit AVX-512 repeats what computes otherwise without it.
 Left out are files of tests/compile that only look at what Python does while a function is captured or a program is found
 again, which take half of its time, the messages of errors in tests/examples, what looks at layouts and memory, not at
 numbers, and linear algebra, which is LAPACK's.
@@ -50,6 +55,7 @@ WITHOUT_ONEDNN = (
     "nn", "backend/test_onednn_rows.py", "ops/test_conv.py", "ops/test_pool.py", "ops/test_memory_order.py",
     *(f"compile/test_{name}.py" for name in ("native_operators", "im2col", "update", "recurrent", "short_floats", "loops")),
 )  # fmt: skip
+PARTS = 3
 RANDOM_PROGRAMS = "40"  # of the suite's 120
 OPENBLAS = {"sse41": "Nehalem", "avx2": "Haswell", "avx512": "SkylakeX"}
 # NumPy's own code is capped likewise; its baseline is x86-64-v2. NumPy 2.3 has names for smaller groups.
@@ -65,6 +71,12 @@ def disabled(level):
     return [name for name in dispatched if name.startswith(BEYOND)]
 
 
+def part_of_commit(parts=PARTS):
+    """The part of the tests whose turn it is at this commit, as "i/n"; the first one outside a repository."""
+    done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True)
+    return f"{int(done.stdout, 16) % parts if done.returncode == 0 else 0}/{parts}"
+
+
 def environment(level):
     """What limits Rushlight, NumPy, OpenBLAS, and the number of random programs."""
     own = {
@@ -76,7 +88,12 @@ def environment(level):
     return {**os.environ, **own}
 
 
-def main():
+def main(arguments):
+    if arguments not in ([], ["--whole"]):
+        sys.exit(__doc__)
+    if not arguments:
+        os.environ["RUSHLIGHT_TESTS_PART"] = part_of_commit()
+        print(f"part {os.environ['RUSHLIGHT_TESTS_PART']} of the tests; --whole runs all of them", flush=True)
     levels = ["none", *OPENBLAS, "amx"]
     reached = [level for level in OPENBLAS if levels.index(level) < levels.index(isa.of_processor())]
     left_out = [f"--ignore=tests/{name}.py" for name in LEFT_OUT]
@@ -99,4 +116,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
