@@ -63,6 +63,8 @@ def _getitem(self, index):
                 return op(self, plain)
             except IndexError:
                 pass  # explained below by torch's message
+    elif index is None:
+        return _last_is_new(self, (None, ...))
     elif kind is Tensor and index._array.ndim:
         d = index._array.dtype
         if d == np.int64 or (d == np.bool_ and index._array.shape == self._array.shape):

@@ -112,8 +112,13 @@ def masked_fill(input, mask, value, *, out=None):
     >>> masked_fill(ones(2), tensor([True, False]), 9.0)
     tensor([9., 1.])
     """
-    if out is None and type(value) is float and (input._array.dtype is _F32 or input._array.dtype is _F64):
-        return _masked_fill_number(input, mask, exact(value, input._array.dtype))
+    if out is None and not isinstance(value, Tensor):
+        kind = input._array.dtype
+        if kind is _F32 or kind is _F64:
+            if type(value) is float or fits(value, kind):
+                return _masked_fill_number(input, mask, exact(float(value), kind))
+        elif fits(value, kind):
+            return _masked_fill_number(input, mask, value)
     (mask, filler), _ = _mask_value(input, mask, value)
     broadcast_shapes(mask._array.shape, input._array.shape)  # raises with the mask first, as torch does
     result = _masked_fill(input, mask, filler)

@@ -91,12 +91,18 @@ def _element(value, input):
 
 def _positions(n, before, after, mode):
     """Where each element of a padded axis of n elements comes from."""
-    i = np.arange(-before, n + after)
-    if mode == "replicate":
-        return i.clip(0, n - 1)
-    if mode == "circular":  # what negative numbers cut off is not wrapped around
+    if mode == "circular" and min(before, after) < 0:  # what negative numbers cut off is not wrapped around
         core = np.arange(max(0, -before), n - max(0, -after))
         return core[np.arange(-max(0, before), len(core) + max(0, after)) % len(core)]
+    return _origins(np.arange(-before, n + after), n, mode)
+
+
+def _origins(i, n, mode):
+    """Where the elements at places i come from, counted from the first element of an axis of n."""
+    if mode == "replicate":
+        return i.clip(0, n - 1)
+    if mode == "circular":
+        return i % n
     i = np.abs(i)
     return np.where(i >= n, 2 * (n - 1) - i, i)
 
@@ -123,9 +129,10 @@ def _surrounded(a, pad, mode):
     for axis, before, after in axes:
         middle[axis] = slice(None)
         lines, n = out[tuple(middle)].swapaxes(axis, 0), a.shape[axis]
-        where = _positions(n, before, after, mode) + before
-        for edge in (slice(0, before), slice(before + n, None)):
-            lines[edge] = lines[where[edge]]
+        for edge in (range(-before, 0), range(n, n + after)):
+            if edge:
+                source = _origins(np.arange(edge.start, edge.stop), n, mode) + before
+                lines[before + edge.start : before + edge.stop] = lines[source]
     return out
 
 

@@ -45,8 +45,8 @@ def stft(
         return_complex = True
     check_flag("stft", "return_complex", return_complex)
     x = _centered(input, n_fft, pad_mode) if center else input
-    call = _called(
-        "stft", f"torch.{type_word(x.dtype)}Tensor", x, n_fft, hop, size, window, normalized=normalized, onesided=onesided,
+    call = _Called(
+        "stft", "torch.{}Tensor", x, n_fft, hop, size, window, normalized=normalized, onesided=onesided,
         return_complex=return_complex, align_to_window=align_to_window,
     )  # fmt: skip
     _check_signal(x, n_fft, hop, size, window, call)
@@ -81,16 +81,21 @@ def _windowed(x: Any, n_fft: int, hop: int, size: int) -> Any:
     return OPS["as_strided"](padded, (len(x._array), pieces, n_fft), (rows, hop * step, step))
 
 
-def _called(name: str, kind: str, x: Any, n_fft: int, hop: int, size: int, window: Any, **options: Any) -> str:
-    """The call as torch's messages show it."""
-    shown = "None" if window is None else f"torch.{type_word(window.dtype)}Tensor{{{list(window.shape)}}}"
-    flags = ", ".join(f"{n}={int(v) if isinstance(v, bool) else v}" for n, v in options.items())
-    return (
-        f"{name}({kind}{list(x.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={size}, window={shown}, {flags}) "
-    )
+class _Called:
+    """The call as torch's messages show it: made into text where there is one to show."""
+
+    def __init__(self, name: str, kind: str, x: Any, n_fft: int, hop: int, size: int, window: Any, **options: Any):
+        self.of, self.options = (name, kind, x, n_fft, hop, size, window), options
+
+    def __str__(self) -> str:
+        name, kind, x, n_fft, hop, size, window = self.of
+        shown = "None" if window is None else f"torch.{type_word(window.dtype)}Tensor{{{list(window.shape)}}}"
+        flags = ", ".join(f"{n}={int(v) if isinstance(v, bool) else v}" for n, v in self.options.items())
+        shown_x = kind.format(type_word(x.dtype)) + str(list(x.shape))
+        return f"{name}({shown_x}, n_fft={n_fft}, hop_length={hop}, win_length={size}, window={shown}, {flags}) "
 
 
-def _check_signal(x: Any, n_fft: int, hop: int, size: int, window: Any, call: str) -> None:
+def _check_signal(x: Any, n_fft: int, hop: int, size: int, window: Any, call: _Called) -> None:
     if not (x.is_floating_point() or x.is_complex()):
         raise RuntimeError(f"{call}: expected a tensor of floating point or complex values")
     if x._array.ndim not in (1, 2):
@@ -149,8 +154,8 @@ def istft(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
         )
     one_sided = input._array.shape[-2] != n_fft if onesided is None else onesided
-    call = _called(
-        "istft", f"CPU{type_word(input.dtype)}Type", input, n_fft, hop, size, window, center=center, normalized=normalized,
+    call = _Called(
+        "istft", "CPU{}Type", input, n_fft, hop, size, window, center=center, normalized=normalized,
         onesided=onesided, length=length, return_complex=return_complex,
     )  # fmt: skip
     _check_spectrum(input, n_fft, hop, size, window, one_sided, return_complex, call)
@@ -185,7 +190,7 @@ def istft(
 
 
 def _check_spectrum(
-    x: Any, n_fft: int, hop: int, size: int, window: Any, one_sided: bool, as_complex: bool, call: str
+    x: Any, n_fft: int, hop: int, size: int, window: Any, one_sided: bool, as_complex: bool, call: _Called
 ) -> None:
     if x._array.ndim not in (2, 3):
         raise RuntimeError(f"{call}: expected a tensor with 2 or 3 dimensions, but got {x._array.ndim}")

@@ -33,6 +33,8 @@ from ..shape.concatenate import stack
 from .adaptive_pool import scatter_places, take_places
 from .interpolate import cubic_weights
 
+_LARGEST_KEPT = 1 << 16  # places of a grid
+
 # ---------------------------------------------------------------------------------------------- along one axis
 
 
@@ -421,9 +423,21 @@ def affine_grid(theta, size, align_corners=None):
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     if 1 in size[2:] and theta.dtype.itemsize == 2:
         raise not_implemented("tensor_cpu", theta._array.dtype)
-    places = on_device_of(theta._array, _base_grid, size[2:], align_corners, theta.dtype.numpy)
+    places = on_device_of(theta._array, _new_base_grid, size[2:], align_corners, theta.dtype.numpy)
     base = constant(places).expand(size[0], prod(size[2:]), n + 1)
     return bmm(base, theta.transpose(1, 2)).view((size[0], *size[2:], n))
+
+
+def _new_base_grid(sizes, align_corners, d):
+    """An array of its own of `_base_grid`, for which each image of a data pipeline asks again."""
+    if prod(sizes) > _LARGEST_KEPT:
+        return _base_grid(sizes, align_corners, d)
+    return _kept_base_grid(sizes, align_corners, np.dtype(d)).copy()
+
+
+@functools.lru_cache(16)
+def _kept_base_grid(sizes, align_corners, d):
+    return _base_grid(sizes, align_corners, d)
 
 
 def _base_grid(sizes, align_corners, d):
