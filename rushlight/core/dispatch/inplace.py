@@ -52,7 +52,7 @@ from .overlap import (
     store,
 )
 from .python_signatures import PARSED_FIRST, call_error, raise_call_error, refused
-from .scalars import number_as
+from .scalars import fits_floats, number_as
 from .signatures import OfInplace, binary_operator
 from .slow_path import (
     READS_ELSEWHERE,
@@ -140,6 +140,10 @@ def make_inplace_operator(record: Op) -> Any:
     return method
 
 
+_I64 = np.dtype(np.int64)
+_RING = frozenset((np.add, np.subtract, np.multiply))  # of integers: they wrap around and never raise
+
+
 def _binary_method(record: Op, careful: Any = None) -> Any:
     careful = careful or write
     least = record.jit_min_elements or 0
@@ -154,12 +158,17 @@ def _binary_method(record: Op, careful: Any = None) -> Any:
             d = a.dtype
             kind = type(other)
             if kind is float or kind is int:
-                b = other if d is F32 or d is F64 else None
+                fits = (
+                    d is F32
+                    or d is F64
+                    or (d is _I64 and kind is int and record.kernel in _RING and fits_floats(other))
+                )
+                b = other if fits else None
             elif (
                 isinstance(other, Tensor)
                 and (level == 0 or other._edge is None)
                 and other._array.dtype is d
-                and d.kind == "f"
+                and (d.kind == "f" or (d is _I64 and record.kernel in _RING))
                 and (other._storage is None or other._storage is not self._storage)
             ):
                 b = other._array

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.device.backend import on_device_of
 from ...core.dispatch.errors import type_error
 from ...core.dispatch.inplace import accept_write, write
-from ...core.dispatch.mode import emit_event, may_branch_on_data, take_target
+from ...core.dispatch.mode import emit_event, may_branch_on_data, take_target, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.overlap import check_apart
 from ...core.dispatch.scalars import exact, fits, number_as, type_name
@@ -57,7 +57,7 @@ def _getitem(self, index):
         if a.ndim and -len(a) <= index < len(a):
             return _last_is_select(self, (index, ...))
     elif kind is tuple or kind is slice:
-        plain, op = _basic(index if kind is tuple else (index,))
+        plain, op = _basic(_with_numbers(index) if kind is tuple else (index,))
         if plain is not None:
             try:
                 return op(self, plain)
@@ -73,6 +73,20 @@ def _getitem(self, index):
     if basic is not None:
         self = kind(self, basic)
     return _index(self, *advanced) if advanced else self
+
+
+def _with_numbers(index: tuple) -> tuple:
+    """The index with Python's numbers for tensors that are one, where nobody looks at what is read."""
+    for i in index:
+        if type(i) is Tensor and type(i._array) is np.ndarray and not i._array.ndim:
+            if thread.state.level > 1:
+                return index
+            return tuple([i._array.item() if _is_number(i) else i for i in index])
+    return index
+
+
+def _is_number(i: Any) -> bool:
+    return type(i) is Tensor and type(a := i._array) is np.ndarray and not a.ndim and a.dtype.kind == "i"
 
 
 def _basic(index: tuple) -> tuple:
@@ -408,12 +422,23 @@ def _write_values(self: Tensor, index: Any, value: Tensor) -> bool:
     if type(a) is not np.ndarray or type(b) is not np.ndarray or a.dtype is not b.dtype:
         return False
     place = _plain_place(self, index, b.shape)
-    if place is None or value._edge is not None or _is_of_memory(value, self):
+    if place is None or (value._edge is not None and thread.state.level > 0):
+        return False
+    is_shared = _is_of_memory(value, self)
+    if is_shared and not _is_itself(a[place], b):  # as after `x[i] += y`
         return False
     if accept_write(self) is None:
         return False
-    a[place] = b
+    if not is_shared:
+        a[place] = b
     return True
+
+
+def _is_itself(part: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays are the same elements in memory."""
+    if type(part) is not np.ndarray or part.shape != b.shape or part.strides != b.strides:
+        return False
+    return part.__array_interface__["data"] == b.__array_interface__["data"]
 
 
 def _plain_place(t: Tensor, index: Any, shape: tuple[int, ...] | None = None) -> Any:
@@ -422,7 +447,10 @@ def _plain_place(t: Tensor, index: Any, shape: tuple[int, ...] | None = None) ->
     Numbers and rising slices, or tensors of int64 alone, or one mask. shape: of the elements that it has to lead to; by default any.
     """
     a = t._array
-    items = index if type(index) is tuple else (index,)
+    if type(index) is tuple:
+        items = index = _with_numbers(index)
+    else:
+        items = (index,)
     if items and isinstance(items[0], Tensor):
         arrays = []
         for i in items:
@@ -434,11 +462,12 @@ def _plain_place(t: Tensor, index: Any, shape: tuple[int, ...] | None = None) ->
     for i in items:
         if type(i) is not int and not (type(i) is slice and _is_rising(i)):
             return None
+    place = (*items, ...)  # a part also where that is one element
     try:
-        target = a[index]
+        part = a[place]
     except IndexError:
         return None
-    return index if shape is None or (type(target) is np.ndarray and target.shape == shape) else None
+    return place if shape is None or part.shape == shape else None
 
 
 def _is_of_memory(x: Tensor, t: Tensor) -> bool:
