@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from operator import index
 
 import numpy as np
@@ -11,6 +12,25 @@ from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from .slicing import writable_diagonal
 from .view import flatten
+
+_LARGEST_KEPT = 1 << 16  # elements of a mask
+
+
+def _triangle(a, diagonal, cut):
+    """`np.tril` or `np.triu`; the mask of a small matrix, which attention asks for in each call, is kept."""
+    n, m = a.shape[-2:]
+    if type(a) is not np.ndarray or n * m > _LARGEST_KEPT:
+        return np.asarray(cut(a, diagonal), order="C")
+    zero = np.zeros((), a.dtype)
+    if cut is np.tril:
+        return np.asarray(np.where(_up_to(n, m, diagonal), a, zero), order="C")
+    return np.asarray(np.where(_up_to(n, m, diagonal - 1), zero, a), order="C")
+
+
+@functools.lru_cache(32)
+def _up_to(n, m, diagonal):
+    """Whether an element is on this diagonal or below it. Shape: -> (n, m)"""
+    return np.tri(n, m, diagonal, bool)
 
 
 @primitive(method=True, inplace=True, out=True, **MEMORY_BOUND)
@@ -30,7 +50,7 @@ def tril(input, /, diagonal=0):
     """
     if input.ndim < 2:
         raise RuntimeError("tril: input tensor must have at least 2 dimensions")
-    return np.asarray(np.tril(input, index(diagonal)), order="C")
+    return _triangle(input, index(diagonal), np.tril)
 
 
 @tril.vjp
@@ -55,7 +75,7 @@ def triu(input, /, diagonal=0):
     """
     if input.ndim < 2:
         raise RuntimeError("triu: input tensor must have at least 2 dimensions")
-    return np.asarray(np.triu(input, index(diagonal)), order="C")
+    return _triangle(input, index(diagonal), np.triu)
 
 
 @triu.vjp

@@ -164,12 +164,28 @@ def reshape(input, *dims, shape=None):
         dims = (shape,)
     elif not dims:
         raise type_error(missing("reshape", "shape"))
+    a = getattr(input, "_array", None)
+    if type(a) is np.ndarray and not a.flags.c_contiguous and _must_copy(a, dims):
+        return _unsafe_view(input, *dims)
     try:
         return _view(input, *dims)
     except RuntimeError as error:
         if "view size" not in str(error):
             raise
         return _unsafe_view(input, *dims)
+
+
+def _must_copy(a, dims):
+    """Whether the elements fit into the shape, but not where they are."""
+    try:
+        a.reshape(*dims, copy=False)
+    except (ValueError, TypeError):
+        try:
+            infer_size(shape_from(dims), a.size)
+        except (RuntimeError, TypeError):  # explained by the operator
+            return False
+        return True
+    return False
 
 
 @composite(method=True, function=False)
