@@ -240,7 +240,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
         raise ValueError(f"Input tensor must have at least {k} dimensions, but got {n}")
     if input._array.shape[n - k :] != shape:
         raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got "
+            f"Given normalized_shape={list(shape)}, expected input with shape [*{', '.join(map(str, shape))}], but got "
             f"input of size{list(input.shape)}"
         )
     if weight is not None and weight._array.shape != shape:
