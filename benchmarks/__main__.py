@@ -1,13 +1,16 @@
-"""Measurements of Rushlight against torch. `python -m benchmarks eager|operators|imports|inference|cifar10|steps|busy|doctor|scale`; torch is optional."""
+"""Measurements of Rushlight against torch. `python -m benchmarks eager|operators|imports|inference|pipelines|cifar10|steps|busy|doctor|scale`; torch is optional."""
 
 import argparse
 
-from . import busy, cifar10, doctor, eager, imports, inference, operators, scale, steps
+from . import busy, cifar10, doctor, eager, imports, inference, operators, pipelines, scale, steps
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Rushlight against torch, in one run.")
 commands = parser.add_subparsers(dest="command", required=True)
 commands.add_parser("eager", help=eager.__doc__).add_argument(
     "pattern", nargs="?", default="", help="only calls that contain this"
+)
+commands.add_parser("pipelines", help=pipelines.__doc__).add_argument(
+    "pattern", nargs="?", default="", help="only cases that contain this"
 )
 commands.add_parser("imports", help=imports.__doc__)
 commands.add_parser("cifar10", help=cifar10.__doc__)
@@ -26,6 +29,7 @@ if __name__ == "__main__":
         "eager": eager,
         "operators": operators,
         "imports": imports,
+        "pipelines": pipelines,
         "inference": inference,
         "cifar10": cifar10,
         "steps": steps,
