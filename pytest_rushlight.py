@@ -1,6 +1,7 @@
 """A pytest plugin: with `--gradient-doctor` each test runs under Rushlight's gradient doctor, and findings fail it.
 
-Severity info never does. A test that is wrong on purpose says `@pytest.mark.gradients_unwatched`. Errors of tests that use
+`import torch` then gives Rushlight, as under `rushlight doctor`: the gradients of no other torch can be followed.
+Severity info never fails a test. A test that is wrong on purpose says `@pytest.mark.gradients_unwatched`. Errors of tests that use
 Rushlight are shown without its own frames; RUSHLIGHT_TRACEBACK=full shows all.
 
 A module of its own, since pytest loads it in every run: Rushlight itself is only imported where the option is given.
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["pytest_addoption", "pytest_configure", "pytest_runtest_call"]
+__all__ = ["pytest_addoption", "pytest_configure", "pytest_load_initial_conftests", "pytest_runtest_call"]
 
 
 def pytest_addoption(parser: Any) -> None:
@@ -21,6 +22,19 @@ def pytest_addoption(parser: Any) -> None:
     parser.getgroup("rushlight").addoption(
         "--gradient-doctor", action="store_true", help="fail tests whose training loops handle gradients wrongly"
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: Any) -> None:
+    """Serve `torch` by Rushlight before the first conftest is imported, if the doctor is asked for."""
+    if not early_config.known_args_namespace.gradient_doctor:
+        return
+    from rushlight.alias import install
+
+    try:
+        install()
+    except RuntimeError as error:
+        raise pytest.UsageError(f"--gradient-doctor follows Rushlight's gradients: {error}") from None
 
 
 def pytest_configure(config: Any) -> None:

@@ -45,7 +45,9 @@ def train(model, loader, optimizer, epoch):
     """One pass over the training images; returns the loss of each batch."""
     model.train()
     losses = []
-    progress = tqdm(loader, desc=f"epoch {epoch}", leave=False)
+    progress = tqdm(
+        loader, desc=f"epoch {epoch}", leave=False, disable=None
+    )  # None: silent where standard error is no terminal
     for images, labels in progress:
         optimizer.zero_grad()
         loss = F.cross_entropy(model(images), labels)

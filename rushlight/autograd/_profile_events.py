@@ -41,6 +41,7 @@ class _Times:
     device_type = DeviceType.CPU
     device_time = device_time_total = self_device_time_total = cuda_time = 0
     device_memory_usage = self_device_memory_usage = 0
+    overload_name = ""
     is_async = is_remote = is_legacy = False
     node_id = -1
 
@@ -59,15 +60,17 @@ class FunctionEvent(_Times):
     """One call or block: its name, thread, start and length in microseconds, and its part outside of inner ones.
 
     input_shapes: of the arguments of an operator, [] for those that are no tensors. flops: what torch counts for it.
-    cpu_memory_usage: bytes of the results that are not views, with those of inner calls; self_cpu_memory_usage: without.
+    cpu_memory_usage: bytes of the results that are neither views nor written in place, with those of inner calls;
+    self_cpu_memory_usage: without.
     stack: the program's lines, 'file.py(12): function', the innermost first. Each is only recorded where the profile asks for
     it. sequence_nr: in forward, the number of the node that the call gave, if that was visited in a backward pass of the same
     profile; in backward, of the node that is visited; else -1.
     """
 
     def __init__(self, id: int, name: str, thread: int, start_us: float, end_us: float):
-        self.id = id
-        self.name = self.trace_name = name
+        self.id = self.external_id = id
+        self.name = "ProfilerStep*" if name.startswith("ProfilerStep#") else name  # steps are averaged as one
+        self.trace_name = name
         self.time_range = Interval(start_us, end_us)
         self.thread = self.device_resource_id = thread
         self.fwd_thread: int | None = None
@@ -82,6 +85,7 @@ class FunctionEvent(_Times):
         self.self_cpu_memory_usage = 0
         self.record: Any = None  # the operator's
 
+    cuda_time_total = self_cuda_time_total = self_cuda_memory_usage = 0
     key = property(lambda self: self.name)
     is_user_annotation = property(lambda self: self.scope == BLOCK)
 
@@ -97,7 +101,7 @@ class FunctionEvent(_Times):
 
     @property
     def cpu_memory_usage(self) -> int:
-        """Bytes of the results that are not views, with those of inner events."""
+        """Bytes of the results that are neither views nor written in place, with those of inner events."""
         return self.self_cpu_memory_usage + sum(child.cpu_memory_usage for child in self.cpu_children)
 
     def __repr__(self) -> str:

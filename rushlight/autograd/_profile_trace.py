@@ -91,6 +91,6 @@ def _event(pid: int, place: int, event: Any) -> dict[str, Any]:
     if event.flops:
         args["flops"] = event.flops
     return {
-        "ph": "X", "cat": _CATEGORIES.get(event.scope, "cpu_op"), "name": event.name, "pid": pid, "tid": event.thread,
+        "ph": "X", "cat": _CATEGORIES.get(event.scope, "cpu_op"), "name": event.trace_name, "pid": pid, "tid": event.thread,
         "ts": event.time_range.start, "dur": event.cpu_time_total, "args": args,
     }  # fmt: skip

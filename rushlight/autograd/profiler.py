@@ -4,7 +4,8 @@ While a profile is open, the kernel of every operator is timed under the names o
 `aten::addmm`), and backward visits every node: no program replays a pass, as it would after some repetitions. Steps of
 optimizers, batches of loaders and replays of compiled functions are one event each, without what they consist of; tensors
 that a program only makes (`torch.zeros`) have none. What torch does not have is called `rushlight::...`. Times are of the
-clock, in microseconds; memory is the size of the results that are not views.
+clock, in microseconds; memory is the size of the results that are neither views nor written in place: what is freed is not
+subtracted.
 """
 
 from __future__ import annotations
@@ -121,8 +122,7 @@ class _Block:
 _calls: dict[tuple, tuple[Call, ...]] = {}  # what was shown before, by the operator and the shapes
 
 
-def _calls_of(record: Op, args: tuple) -> tuple[Call, ...]:
-    writes = is_written_by(3)
+def _calls_of(record: Op, args: tuple, writes: bool) -> tuple[Call, ...]:
     inner = _stack.open != [] and _stack.open[-1].scope == _VISIT
     key = (record.name, writes, inner, *[getattr(a, "shape", None) if a is not None else False for a in args])
     if record.name == "part":
@@ -139,7 +139,8 @@ def _timed(record: Op, kernel: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         if _stack.open and _stack.open[-1].scope == CALL:  # a kernel calls another one
             return kernel(*args, **kwargs)
-        calls = _calls_of(record, args)
+        writes = is_written_by(2)
+        calls = _calls_of(record, args, writes)
         number = tick()
         for call in calls[:-1]:
             _open(call)
@@ -161,7 +162,7 @@ def _timed(record: Op, kernel: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             for _ in opened:
                 _end()
-            _measure(opened, calls[-1], result)
+            _measure(opened, calls[-1], result, writes)
 
     return run
 
@@ -173,10 +174,12 @@ def _open(call: Call) -> FunctionEvent:
     return event
 
 
-def _measure(events: list[FunctionEvent], call: Call, result: Any) -> None:
+def _measure(events: list[FunctionEvent], call: Call, result: Any, writes: bool) -> None:
     """Note the bytes of a result, and the operations that gave it. events: of the call and its last parts, inwards."""
-    arrays = [a for a in (result if isinstance(result, tuple) else (result,)) if isinstance(a, np.ndarray)]
-    if _recorded.profile_memory:
+    arrays = [
+        a for a in (result if isinstance(result, tuple) else (result,)) if isinstance(a, (np.ndarray, np.generic))
+    ]
+    if _recorded.profile_memory and not writes:
         events[-1].self_cpu_memory_usage = sum(a.nbytes for a in arrays if a.base is None)
     if _recorded.with_flops and arrays:
         for event in events:
@@ -381,7 +384,7 @@ class profile:
 
     def export_chrome_trace(self, path: Any, metadata: dict[str, Any] | None = None) -> None:
         """Write the events as JSON for chrome://tracing or Perfetto; compressed where the name ends in .gz."""
-        names = ("with_stack", "profile_memory", "record_shapes", "with_flops")
+        names = ("with_stack", "profile_memory", "record_shapes", "with_flops", "with_modules")
         write_trace(path, self._events(), metadata or {}, {name: getattr(self, name) for name in names})
 
     def export_stacks(self, path: Any, metric: str = "self_cpu_time_total") -> None:

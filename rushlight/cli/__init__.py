@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 
+from ..backend.onednn.copies import link_copies
 from ..torch.utils.collect_env import print_environment, version
 
 __all__ = ["main"]
@@ -30,6 +31,8 @@ def main(argv=None):
         from .check import check_programs
 
         return check_programs(args.paths, args.json)
+    elif args.command == "env" and args.link_copies:
+        return _link_copies()
     elif args.command == "env":
         print_environment()
     else:
@@ -73,8 +76,23 @@ def _parser():
     check = commands.add_parser("check", help="read programs without running them, and list the names that are absent")
     check.add_argument("paths", nargs="+", metavar="path", help="a script, or a folder with all of its Python files")
     check.add_argument("--json", action="store_true", help="print the list as JSON")
-    commands.add_parser("env", help="print versions and which optional libraries are present")
+    env = commands.add_parser("env", help="print versions and which optional libraries are present")
+    env.add_argument(
+        "--link-copies",
+        action="store_true",
+        help="instead, make one file of the three copies of oneDNN's library that its wheel installs (hard links; 109 MB less)",
+    )
     return parser
+
+
+def _link_copies():
+    try:
+        count, freed = link_copies()
+    except OSError as error:
+        print(f"rushlight env: {error}", file=sys.stderr)
+        return 1
+    print(f"{count} copies of oneDNN's library became links, {freed / 1e6:.1f} MB became free")
+    return 0
 
 
 def _add_arguments(command):

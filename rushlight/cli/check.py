@@ -44,7 +44,13 @@ def absent_names(uses):
             item["where"].append(place)
     for name in found:
         found[name]["nearest"] = nearest(name)
-    return [found[name] for name in sorted(found) if not _is_inside_another(name, found)]
+    told = [item for name, item in sorted(found.items()) if not _is_inside_another(name, found)]
+    return sorted(told, key=lambda item: _in_reading_order(item["where"][0]))
+
+
+def _in_reading_order(place):
+    file, _, line = place.rpartition(":")
+    return file, int(line)
 
 
 def _state(name):

@@ -1,6 +1,6 @@
 """What counts as Rushlight's own code, where a message names the user's line or a class of the user's is meant."""
 
-from functools import lru_cache
+import functools
 from os import sep
 from os.path import dirname  # pathlib is a twentieth of the time of `import rushlight`
 
@@ -24,6 +24,9 @@ FILES = (
     "<rushlight",
 )  # how names of source files begin; the last is of generated source
 NUMPY = folders_of(np.lib.__file__, np.errstate.__init__.__code__.co_filename, 2)  # how those of NumPy's begin
+STANDARD = folders_of(
+    functools.__file__, functools.wraps.__code__.co_filename
+)  # the standard library's, and below them packages
 MODULES = ("rushlight.", "rushlight_vision.")  # how the `__module__` of classes and functions begins
 
 
@@ -32,7 +35,7 @@ def in_package(folder: str) -> tuple[str, ...]:
     return tuple([package + folder.replace("/", sep) + sep for package in PACKAGE])
 
 
-@lru_cache(4096)
+@functools.lru_cache(4096)
 def is_own_file(filename: str) -> bool:
     """Whether a source file is Rushlight's own."""
     return filename.startswith(FILES)

@@ -13,7 +13,7 @@ from typing import Any
 
 from .failed_call import failed_call
 from .interrupts import innermost
-from .own_code import FILES, NUMPY
+from .own_code import FILES, NUMPY, STANDARD
 
 __all__ = ["shorten", "shortened_text", "was_raised_inside"]
 
@@ -35,7 +35,7 @@ def shorten(error: BaseException) -> None:
             continue
         seen.add(id(one))
         call = _call_of(one) if one is error else ""
-        hidden = _shorten_one(one)
+        hidden = _shorten_one(one, one is error)
         if hidden and one is error:
             one.add_note(_note(hidden, call))
         pending += [one.__cause__, None if one.__suppress_context__ else one.__context__]
@@ -92,16 +92,16 @@ def was_raised_inside(traceback: TracebackType | None) -> bool:
     return _file(innermost(traceback)).startswith((*FILES, *_NUMPY))
 
 
-def _shorten_one(error: BaseException) -> int:
-    """How many frames were taken out."""
+def _shorten_one(error: BaseException, is_main: bool) -> int:
+    """How many frames were taken out: of the error itself none, where none would stay."""
     frames = _frames(error.__traceback__)
     names = list(map(_file, frames))
     kept = [tb for i, tb in enumerate(frames) if not _is_hidden(names, i)]
-    if not kept or len(kept) == len(frames):
+    if len(kept) == len(frames) or is_main and not kept:
         return 0
-    for tb, following in zip(kept, [*kept[1:], None], strict=True):
+    for tb, following in zip(kept, [*kept[1:], None], strict=False):
         tb.tb_next = following
-    error.__traceback__ = kept[0]
+    error.__traceback__ = kept[0] if kept else None
     return len(frames) - len(kept)
 
 
@@ -114,11 +114,15 @@ def _frames(traceback: TracebackType | None) -> list[TracebackType]:
 
 
 def _is_hidden(names: list[str], i: int) -> bool:
-    """Rushlight's frames, and NumPy's where Rushlight has called it. names: the files of all frames, from the outermost."""
+    """Rushlight's frames, and NumPy's and the standard library's where Rushlight has called them.
+
+    names: the files of all frames, from the outermost.
+    """
     name = names[i]
-    if name.startswith(_NUMPY):
-        return i > 0 and _is_hidden(names, i - 1)
-    return name.startswith(FILES)
+    if name.startswith(FILES):
+        return True
+    is_called = name.startswith(_NUMPY) or name.startswith(STANDARD) and "-packages" not in name
+    return is_called and i > 0 and _is_hidden(names, i - 1)
 
 
 def _file(traceback: Any) -> str:

@@ -60,10 +60,13 @@ def _save_global(pickler, obj, name=None):
         above: Any = super(type(pickler), pickler)
         try:
             above.save_global(obj, name)
-        except pickle.PicklingError:
-            if isinstance(obj, (type, FunctionType)):
-                pickle.dumps(obj, pickler.proto)  # raises what the pickler written in C, which torch uses, says of it
-            raise
+        except pickle.PicklingError as error:
+            refused = error
+        else:
+            return
+        if isinstance(obj, (type, FunctionType)):
+            pickle.dumps(obj, pickler.proto)  # raises what the pickler written in C, which torch uses, says of it
+        raise refused
     else:
         write_global(pickler, obj, *theirs)
 

@@ -230,7 +230,7 @@ class profile:
 
     def export_chrome_trace(self, path: Any) -> None:
         """Write the events as JSON for chrome://tracing or Perfetto; compressed where the name ends in .gz."""
-        write_trace(path, self._events, self._metadata, {**self._wanted, "with_modules": False})
+        write_trace(path, self._events, self._metadata, self._wanted)
 
     def export_stacks(self, path: Any, metric: str = "self_cpu_time_total") -> None:
         """Write the program's lines and times for flame graphs (flamegraph.pl, speedscope).

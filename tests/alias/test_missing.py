@@ -98,12 +98,12 @@ def test_check(program):
     done = program.python("-m", "rushlight", "check", "script.py")
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines() == [
+        "part.py:2: torchaudio is absent",
+        "script.py:5: torch.package.PackageExporter is absent",
         "script.py:11: torch.Tensor.to_mkldnn is absent; nearest: torch.Tensor.is_mkldnn",
         "script.py:11: torch.nn.Linaer is absent (not in torch 2.13 either); nearest: torch.nn.Linear",
         "script.py:17: torch.nn.NoSuch is absent (not in torch 2.13 either)",
         "script.py:17: torch.nn.functional.no_such_here is absent (not in torch 2.13 either)",
-        "script.py:5: torch.package.PackageExporter is absent",
-        "part.py:2: torchaudio is absent",
     ]
     script.write_text(
         "import torch, torchvision\nfrom torch import nn\nnn.Linear(1, 1)(torch.ones(1)).sum().backward()"
@@ -137,7 +137,7 @@ torch.autograd.gradcheck(torch.nn.functional.relu.none, ())
     )
     done = program.python("-m", "rushlight", "check", "script.py")
     assert [line.partition(";")[0] for line in done.stdout.splitlines()] == [
-        "script.py:4: torch.autograd.gradcheck.get_numerical_jacobian is absent",
         "script.py:1: torch.autograd.gradcheck.nonesuch is absent (not in torch 2.13 either)",
+        "script.py:4: torch.autograd.gradcheck.get_numerical_jacobian is absent",
         "script.py:6: torch.nn.functional.relu.none is absent (not in torch 2.13 either)",
     ]

@@ -1,5 +1,7 @@
 """The program's own frames, one line for those inside Rushlight, and the module that an error comes from."""
 
+import copy
+import io
 import os
 import subprocess
 import sys
@@ -65,6 +67,35 @@ def test_frames_called_back_stay_and_causes_are_shortened(monkeypatch):
     assert [f.name for f in traceback.extract_tb(error.__cause__.__traceback__)] == ["forward"]
     (note,) = error.__notes__
     assert "inside Rushlight left out" in note
+
+
+def names_of_frames(error):
+    return [f.name for f in traceback.extract_tb(error.__traceback__)]
+
+
+def test_frames_of_the_standard_library_that_rushlight_called_go(monkeypatch):
+    monkeypatch.delenv("RUSHLIGHT_TRACEBACK", raising=False)
+    error = caught(torch.save, lambda x: x, io.BytesIO())
+    shorten(error)
+    assert names_of_frames(error) == ["caught"] and error.__context__ is None
+    whole = io.BytesIO()
+    torch.save({"a": torch.ones(3)}, whole)
+    error = caught(torch.load, io.BytesIO(whole.getvalue()[:300]))
+    shorten(error)
+    assert names_of_frames(error) == ["caught"]
+    assert type(error.__cause__).__name__ == "BadZipFile" and error.__cause__.__traceback__ is None
+
+
+def test_frames_of_the_standard_library_that_the_program_called_stay(monkeypatch):
+    monkeypatch.delenv("RUSHLIGHT_TRACEBACK", raising=False)
+
+    class Copied:
+        def __deepcopy__(self, memo):
+            return torch.ones(2) @ torch.ones(3)
+
+    error = caught(copy.deepcopy, Copied())
+    shorten(error)
+    assert names_of_frames(error) == ["caught", "deepcopy", "__deepcopy__"]
 
 
 def test_a_traceback_without_frames_of_the_program_stays():

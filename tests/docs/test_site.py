@@ -9,6 +9,7 @@ import http.server
 import importlib.util
 import json
 import queue
+import re
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.site import pictures
+from tools.site import api, pictures
 from tools.site.__main__ import NEEDED
 
 ROOT = Path(__file__).parents[2]
@@ -123,6 +124,17 @@ def test_what_belongs_into_the_site_is_there(site):
     assert len(list((site / "_downloads").rglob("*.ipynb"))) == 6
     assert 'id="torch.nn.Linear"' in (site / "api/torch.nn.html").read_text()
     assert "NotImplementedError" in (site / "coverage/torch.html").read_text()
+    for page in ("api/torch.nn", "coverage/torch.amp", "docs/decisions/0001-dependencies", "docs/recipes/operator"):
+        text = (site / f"{page}.html").read_text()
+        assert re.search(r'<p><a class="reference internal" href="index.html">.*?</a> / ', text), page  # where one is
+
+
+def test_signatures_are_read_as_written():
+    quoted = [
+        line for text in api.pages().values() for line in text.splitlines() if re.search(r"\{py:.*'(Any|int)'", line)
+    ]
+    assert quoted == []
+    assert "} torch.nn.Dropout(p: float = 0.5, inplace: bool = False)\n" in api.pages()["torch.nn.md"]
 
 
 class Server(http.server.SimpleHTTPRequestHandler):

@@ -287,6 +287,37 @@ def test_pytest_plugin(tmp_path):
     assert subprocess.run(command, capture_output=True, env=environment, cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.parametrize("is_torch_there", [False, True])
+def test_pytest_plugin_serves_torch(tmp_path, is_torch_there):
+    """To the conftest as well; where another torch was imported before, nothing would be followed, which is an error."""
+    (tmp_path / "conftest.py").write_text("import torch\n")
+    (tmp_path / "early.py").write_text("import sys, types\nsys.modules['torch'] = types.ModuleType('torch')\n")
+    (tmp_path / "test_loops.py").write_text(
+        "import torch\n\ndef test_wrong():\n    w = torch.ones(2, requires_grad=True)\n"
+        "    o = torch.optim.SGD([w], lr=0.1)\n"
+        "    for _ in range(4):\n        (w * w).sum().backward()\n        o.step()\n"
+    )
+    path = os.pathsep.join([str(ROOT), str(tmp_path)])
+    environment = {**os.environ, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    early = ["-p", "early"] if is_torch_there else []
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "pytest_rushlight",
+        *early,
+        "-q",
+        "--gradient-doctor",
+        str(tmp_path),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    if is_torch_there:
+        assert done.returncode == 4 and "torch is imported already" in done.stderr
+    else:
+        assert "1 failed" in done.stdout and "test_loops.py:7" in done.stdout and "[stale-grad]" in done.stdout
+
+
 def test_a_check_that_fails_is_off(capsys, monkeypatch):
     monkeypatch.delenv("RUSHLIGHT_CHECK", raising=False)
     with watch() as report:

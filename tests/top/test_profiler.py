@@ -65,7 +65,7 @@ def test_the_numbers_stay(tmp_path):
 def test_schedule():
     ready = []
     plan = schedule(skip_first=1, wait=1, warmup=1, active=2, repeat=2)
-    with profile(schedule=plan, on_trace_ready=lambda p: ready.append([e.name for e in p.events()])) as p:
+    with profile(schedule=plan, on_trace_ready=lambda p: ready.append([e.trace_name for e in p.events()])) as p:
         for _ in range(12):
             torch.ones(1).exp()
             p.step()
@@ -76,6 +76,30 @@ def test_schedule():
         ProfilerAction.NONE, ProfilerAction.NONE, ProfilerAction.WARMUP, ProfilerAction.RECORD,
         ProfilerAction.RECORD_AND_SAVE, ProfilerAction.NONE,
     ]  # fmt: skip
+
+
+def test_steps_are_one_row(tmp_path):
+    with profile(schedule=schedule(wait=0, warmup=0, active=3, repeat=1), with_modules=True) as p:
+        for _ in range(3):
+            torch.ones(1).exp()
+            p.step()
+    assert {e.key: e.count for e in p.key_averages()} == {"ProfilerStep*": 3, "aten::exp": 3}
+    p.export_chrome_trace(tmp_path / "trace.json")
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    steps = [e["name"] for e in trace["traceEvents"] if e.get("cat") == "user_annotation"]
+    assert steps == ["ProfilerStep#0", "ProfilerStep#1", "ProfilerStep#2"] and trace["with_modules"] == 1
+
+
+def test_memory_of_what_is_written_in_place():
+    a = torch.ones(30, 20)
+    with profile(profile_memory=True) as p:
+        a.add_(1)
+        a.mul(2).sum()
+    assert {e.key: e.self_cpu_memory_usage for e in p.key_averages()} == {
+        "aten::add_": 0,
+        "aten::mul": 2400,
+        "aten::sum": 4,
+    }
 
 
 def test_what_is_absent():

@@ -340,3 +340,17 @@ def test_in_a_terminal_nothing_is_cut():
         for word in ("Embedding", "not", "called", "multiply-adds"[:8].capitalize(), "embed.weight"):
             assert word in shown
     assert "([2,4,16],([1,2,16],[1,2,16]))" in shown
+
+
+def test_a_container_has_what_is_computed_inside_it():
+    class Parts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = nn.ModuleDict({"a": nn.Linear(3, 4), "b": nn.Linear(3, 4, bias=False)})
+
+        def forward(self, x):
+            return self.parts["a"](x) + self.parts["b"](x)
+
+    report = torch.summary(Parts(), input_size=(2, 3))
+    counts = {layer.name: (layer.calls, layer.multiply_adds) for layer in report.model}
+    assert counts == {"": (1, 48), "parts": (0, 48), "parts.a": (1, 24), "parts.b": (1, 24)}

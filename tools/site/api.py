@@ -14,7 +14,7 @@ from typing import Any
 from rushlight.alias import torch_names
 
 from . import coverage
-from .coverage import ORPHAN, torch_page
+from .coverage import outside_the_sidebar, torch_page
 
 ROOT = Path(__file__).parents[2]
 STUBS = (
@@ -45,7 +45,8 @@ def pages() -> dict[str, str]:
     )
     out = {"index.md": head + "\n".join(rows) + "\n"}
     for file, (title, names) in files.items():
-        out[f"{file}.md"] = f"{ORPHAN}# {title}\n\n" + "\n".join(map(entry, sorted(names)))
+        text = f"# {title}\n\n" + "\n".join(map(entry, sorted(names)))
+        out[f"{file}.md"] = outside_the_sidebar(text, "Reference")
     return out
 
 
@@ -135,9 +136,30 @@ def _signatures(name: str, value: Any) -> list[str]:
     if known:
         return known
     try:
-        return [re.sub(r" at 0x[0-9a-f]+|<class '([\w.]+)'>", r"\1", str(inspect.signature(value, eval_str=False)))]
+        signature = inspect.signature(value, eval_str=False)
     except (TypeError, ValueError):
         return ["(...)"]
+    return [re.sub(r" at 0x[0-9a-f]+|<class '([\w.]+)'>", r"\1", _readable(signature, isinstance(value, type)))]
+
+
+def _readable(signature: inspect.Signature, is_class: bool) -> str:
+    """A signature without the quotes of annotations, those that say nothing, and what every class returns."""
+    parameters = [p.replace(annotation=_plain(p.annotation)) for p in signature.parameters.values()]
+    returns = inspect.Signature.empty if is_class else _plain(signature.return_annotation)
+    return str(signature.replace(parameters=parameters, return_annotation=returns))
+
+
+def _plain(annotation: Any) -> Any:
+    annotation = getattr(annotation, "__forward_arg__", annotation)
+    if annotation in ("Any", Any):
+        return inspect.Parameter.empty
+    return _Text(annotation) if isinstance(annotation, str) else annotation
+
+
+class _Text(str):
+    """An annotation that is shown as it is written."""
+
+    __repr__ = str.__str__
 
 
 def _is_operator(value: Any) -> bool:

@@ -25,6 +25,7 @@ PARTS = {  # the sidebar
     "Change it": ["CONTRIBUTING", "docs/recipes/index", "docs/decisions/index", "docs/acceptance", "docs/site", "CHANGELOG"],
     "Reference": ["api/index", "coverage/index", "docs/missing-names", "docs/missing-names-used", "docs/differences"],
 }  # fmt: skip
+FOLDERS = {"recipes": "Recipes", "decisions": "Decisions"}  # each a list of its pages
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
 
 
@@ -38,8 +39,7 @@ def write(target: Path) -> None:
     for lesson in lessons():
         path = lesson.relative_to(ROOT).with_suffix(".ipynb")
         _put(target, path, notebooks.text(lesson))
-    folders = {"recipes": "Recipes", "decisions": "Decisions"}
-    for folder, title in folders.items():
+    for folder, title in FOLDERS.items():
         _put(target, Path("docs", folder, "index.md"), _list_of(folder, title))
     for folder, generated in (("api", api.pages()), ("coverage", coverage.pages())):
         for name, text in generated.items():
@@ -61,8 +61,8 @@ def lessons() -> list[Path]:
 def prepared(page: Path, target: Path) -> str:
     """A page with its links as they are in the site, and what only the site adds."""
     text = LINK.sub(lambda match: _link(match, page, target), page.read_text())
-    if page.parent.name in ("decisions", "recipes"):
-        text = coverage.ORPHAN + text
+    if page.parent.name in FOLDERS:
+        text = coverage.outside_the_sidebar(text, FOLDERS[page.parent.name])
     if page in lessons():
         title, _, rest = text.partition("\n")
         text = f"{title}\n\n{{download}}`This lesson as a notebook <{page.with_suffix('.ipynb').name}>`\n{rest}"
@@ -79,7 +79,7 @@ def _link(match: re.Match, page: Path, target: Path) -> str:
         return match[0]
     if file.is_dir():
         index = f"{path.rstrip('/')}/index.md"
-        return f"{start}{index}{end}" if file.name in ("recipes", "decisions") else match[0].split("](")[0][1:]
+        return f"{start}{index}{end}" if file.name in FOLDERS else match[0].split("](")[0][1:]
     place = target / file.relative_to(ROOT)
     place.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(file, place)

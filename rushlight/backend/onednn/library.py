@@ -25,10 +25,19 @@ c_char_p, c_float, c_int, c_size_t, c_uint, c_void_p = (
     ctypes.c_void_p,
 )
 
-__all__ = ["OneDNNError", "available", "check", "is_loaded", "load", "load_holding_lock", "reason_unavailable"]
+__all__ = [
+    "PACKAGE",
+    "OneDNNError",
+    "available",
+    "check",
+    "is_loaded",
+    "load",
+    "load_holding_lock",
+    "reason_unavailable",
+]
 
 _FILE = "libdnnl.so.3"
-_PACKAGE = "onednn-cpu-gomp"
+PACKAGE = "onednn-cpu-gomp"
 _OWN_CAPS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")  # what a user sets of oneDNN's own stays
 
 
@@ -111,7 +120,7 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
         if accepted is not None:
             return accepted, ""
         unusable = unusable or reason
-    reason = unusable or f"{_FILE} was not found; pip install {_PACKAGE} provides it"
+    reason = unusable or f"{_FILE} was not found; pip install {PACKAGE} provides it"
     if unusable or _is_required():
         warnings.warn(f"{reason}. Rushlight goes on without oneDNN, more slowly.", RuntimeWarning, stacklevel=2)
     return None, reason
@@ -128,7 +137,7 @@ def _why_not(path: str, error: str) -> str:
         return f"oneDNN ({path}) needs libgomp.so.1, which this system lacks; on Debian: apt install libgomp1"
     if not os.path.exists(path):
         return ""
-    return f"oneDNN ({path}) does not load: {error}; pip install --force-reinstall {_PACKAGE} puts the right file there"
+    return f"oneDNN ({path}) does not load: {error}; pip install --force-reinstall {PACKAGE} puts the right file there"
 
 
 def _candidates():
@@ -144,7 +153,7 @@ def _installed_files():
     from importlib import metadata  # 20 ms: only when the library is not in its usual place
 
     try:
-        files = metadata.files(_PACKAGE) or ()
+        files = metadata.files(PACKAGE) or ()
     except metadata.PackageNotFoundError:
         return
     for file in files:

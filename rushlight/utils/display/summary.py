@@ -273,7 +273,7 @@ class _Calls:
         self.modules: dict[int, Module] = {}  # kept, so that no identity comes twice
         self.running: list[int] = []
         self.outputs: dict[int, list[Any]] = defaultdict(list)
-        self.multiply_adds: dict[int, int] = defaultdict(int)
+        self.multiply_adds: dict[frozenset[int], int] = defaultdict(int)  # by the modules that ran
 
     def call(self, module: Module, call: Any, hooked: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Call a module, as `module_caller` in extension_points.py does, and note what it returns."""
@@ -290,14 +290,26 @@ class _Calls:
 
     def add(self, count: int) -> None:
         """Multiply-adds of an operator: of every module that is running."""
-        for module in set(self.running):
-            self.multiply_adds[module] += count
+        self.multiply_adds[frozenset(self.running)] += count
+
+    def multiply_adds_of(self, model: Module) -> dict[int, int]:
+        """Of each module of a model by its identity: while it, or a module inside it, ran."""
+        around: dict[int, set[int]] = defaultdict(set)
+        for module in model.modules():
+            for inner in module.modules():
+                around[id(inner)].add(id(module))
+        found: dict[int, int] = defaultdict(int)
+        for running, count in self.multiply_adds.items():
+            for module in set().union(running, *(around[m] for m in running if m in around)):
+                found[module] += count
+        return found
 
 
 def _layers(model: Module, calls: _Calls | None) -> Layer:
     """The tree of a model's layers."""
     names: dict[int, str] = {}  # of the modules so far
     owners: dict[int, str] = {}  # of the parameters so far
+    multiply_adds = {} if calls is None else calls.multiply_adds_of(model)
 
     def layer(module: Module, name: str, depth: int) -> Layer:
         made = Layer(name, _kind(module), depth, same_as=names.get(id(module)))
@@ -308,7 +320,7 @@ def _layers(model: Module, calls: _Calls | None) -> Layer:
             made.parameter_bytes += size_bytes(p)
         made.buffer_bytes = sum(map(size_bytes, _unique(module.buffers())))
         if calls is not None:
-            _add_calls(made, calls.outputs.get(id(module), []), calls.multiply_adds.get(id(module), 0))
+            _add_calls(made, calls.outputs.get(id(module), []), multiply_adds.get(id(module), 0))
         if made.same_as is not None:
             return made
         names[id(module)] = name
