@@ -17,6 +17,7 @@ from ..nn.parallel.grad_bucket import GradBucket
 from . import captured, collectives, debug_level, errors, objects, world  # noqa: F401
 from .coalescing import _coalescing_manager  # noqa: F401
 from .collectives import *  # noqa: F403
+from .collectives import _all_gather_base, _reduce_scatter_base  # noqa: F401
 from .debug_level import *  # noqa: F403
 from .device_mesh import DeviceMesh, init_device_mesh
 from .errors import *  # noqa: F403
@@ -33,6 +34,7 @@ from .group_methods.options import (
 )
 from .objects import *  # noqa: F403
 from .process_group import ProcessGroup
+from .reduce_op import OlderReduceOp as _OlderReduceOp
 from .reduce_op import RedOpType, ReduceOp, supports_complex
 from .reduce_op import make_premultiplied_sum as _make_nccl_premul_sum  # noqa: F401
 from .rendezvous import register_rendezvous_handler, rendezvous
@@ -42,7 +44,7 @@ from .world import *  # noqa: F403
 from .world import default_pg_timeout
 
 _extension_points.distributed.register(_sys.modules[__name__])
-reduce_op = ReduceOp
+reduce_op = _OlderReduceOp()
 ProcessGroupGloo = ProcessGroup
 
 __all__ = [

@@ -176,7 +176,7 @@ class _ReduceScatterSingle(Function):
     def forward(ctx: Any, op: RedOpType, group: ProcessGroup, whole: Tensor) -> Tensor:
         ctx.op, ctx.group = op, group
         part = whole.new_empty((whole.shape[0] // group.size(), *whole.shape[1:]))
-        c.reduce_scatter_tensor(part, whole.contiguous(), op, group)
+        c.reduce_scatter_single(part, whole.contiguous(), op, group)
         return part
 
     @staticmethod

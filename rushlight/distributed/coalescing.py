@@ -58,7 +58,7 @@ def _coalescing_manager(group: Any = None, device: Any = None, async_ops: bool =
     if len(ops) > 1:
         raise RuntimeError(f"Coalescing manager requires one reduction for all calls, but got {sorted(ops)}")
     if kinds == {collectives.all_reduce}:
-        manager.append(collectives.all_reduce_coalesced([t for *_, t in calls], ops.pop(), pg, async_ops))
+        manager.append(collectives.reduce_several([t for *_, t in calls], ops.pop(), pg, async_ops))
         return
     for function, op, *tensors in calls:
         manager.append(function(*tensors, *([] if op is None else [op]), group=pg, async_op=async_ops))

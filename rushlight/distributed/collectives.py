@@ -11,7 +11,8 @@ import warnings
 import zlib
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -138,7 +139,40 @@ def _check_same(arrays: list[np.ndarray], like: np.ndarray, name: str) -> None:
         if array.dtype != like.dtype:
             raise RuntimeError(f"{name}: invalid tensor type at index {i} (expected {like.dtype}, got {array.dtype})")
         if array.shape != like.shape:
-            raise RuntimeError(f"{name}: invalid tensor size at index {i} (expected {like.shape}, got {array.shape})")
+            expected, got = (f"({', '.join(map(str, shape))})" for shape in (like.shape, array.shape))
+            raise RuntimeError(f"{name}: invalid tensor size at index {i} (expected {expected}, got {got})")
+
+
+def _check_one_each(arrays: list[np.ndarray], size: int, call: str, what: str) -> None:
+    """Raise RuntimeError where a list has not an array for each process."""
+    if len(arrays) != size:
+        raise RuntimeError(
+            f"ProcessGroupGloo::{call}: Incorrect {what} list size {len(arrays)}. {what.capitalize()} list size should be "
+            f"{size}, same as size of the process group."
+        )
+
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+_PRIVATE = "is a private function and will be deprecated"
+
+
+def _older(function: _Call, name: str, what: str, instead: str | None = None) -> _Call:
+    """A function under a name of which torch warns."""
+    advice = instead or f"Please use `torch.distributed.{function.__name__}` instead."
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(f"`torch.distributed.{name}` {what}. {advice}", FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    return cast(_Call, call)
+
+
+def _discouraged(function: _Call, name: str) -> _Call:
+    page = "https://pytorch.org/docs/main/distributed.html#collective-functions"
+    advice = f"If you must use it, please revisit our documentation later at {page}"
+    return _older(function, name, "will be deprecated", advice)
 
 
 # ---------------------------------------------------------------------------------------------- one tensor
@@ -252,10 +286,10 @@ def reduce(
     return _finish(pg, task, async_op, [tensor])
 
 
-def all_reduce_coalesced(
+def reduce_several(
     tensors: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """`all_reduce` of several tensors."""
+    """`all_reduce` of several tensors, by one message: `all_reduce_coalesced`, without its warning."""
     if _is_outside(group, "all_reduce_coalesced"):
         return None
     arrays, pg = _arrays(tensors, "tensors"), group_of(group)
@@ -271,6 +305,9 @@ def all_reduce_coalesced(
             at += array.size
 
     return _finish(pg, task, async_op, tensors)
+
+
+all_reduce_coalesced = _discouraged(reduce_several, "all_reduce_coalesced")
 
 
 def _later(pg: ProcessGroup, *call: Any) -> Work:
@@ -304,7 +341,7 @@ def _write_all(tensors: list[Tensor], arrays: list[np.ndarray], name: str) -> No
         _write(tensor, array, name)
 
 
-def all_gather_into_tensor(
+def all_gather_single(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """Write the tensors of all processes into one, one after the other along its first dimension."""
@@ -322,7 +359,7 @@ def all_gather_into_tensor(
             f"{array.size} elements of {array.dtype} go into it"
         )
     if pg.coalescing is not None:
-        return _later(pg, all_gather_into_tensor, None, output_tensor, input_tensor)
+        return _later(pg, all_gather_single, None, output_tensor, input_tensor)
     key, call = pg.key(), _gathered(pg)
 
     def task() -> None:
@@ -337,7 +374,7 @@ def _fits(long: Tensor, short: Tensor, pg: ProcessGroup) -> bool:
 
 
 def _gathered(pg: ProcessGroup) -> Callable[[bytes, np.ndarray, np.ndarray], np.ndarray]:
-    """The call of `all_gather_into_tensor`."""
+    """The call of `all_gather_single`."""
 
     def call(key: bytes, array: np.ndarray, out: np.ndarray) -> np.ndarray:
         if not out.flags.c_contiguous or np.may_share_memory(array, out):
@@ -348,13 +385,14 @@ def _gathered(pg: ProcessGroup) -> Callable[[bytes, np.ndarray, np.ndarray], np.
     return call
 
 
-_all_gather_base = all_gather_single = all_gather_into_tensor
+all_gather_into_tensor = _older(all_gather_single, "all_gather_into_tensor", "is deprecated")
+_all_gather_base = _older(all_gather_single, "_all_gather_base", _PRIVATE)
 
 
-def all_gather_coalesced(
+def gather_several(
     output_tensor_lists: list[list[Tensor]], input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """`all_gather` of several tensors: `output_tensor_lists[rank][i]` is process `rank`'s tensor number i."""
+    """`all_gather` of several tensors (`all_gather_coalesced`, without its warning): `output_tensor_lists[rank][i]` is process `rank`'s tensor number i."""
     if _is_outside(group, "all_gather_coalesced"):
         return None
     arrays, pg = _arrays(input_tensor_list, "input_tensor_list"), group_of(group)
@@ -369,6 +407,9 @@ def all_gather_coalesced(
             _write_all([row[i] for row in output_tensor_lists], pg.all_gather(key, array), "all_gather_coalesced")
 
     return _finish(pg, task, async_op, output_tensor_lists)
+
+
+all_gather_coalesced = _discouraged(gather_several, "all_gather_coalesced")
 
 
 def gather(
@@ -389,6 +430,7 @@ def gather(
             raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
         arrays = _arrays(gather_list, "gather_list")
         _check_types(tensor, *gather_list)
+        _check_one_each(arrays, pg.size(), "gather", "output")
         _check_same(arrays, array, "ProcessGroupGloo::gather")
     elif gather_list:
         raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
@@ -421,6 +463,7 @@ def scatter(
             raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
         parts = _arrays(scatter_list, "scatter_list")
         _check_types(tensor, *scatter_list)
+        _check_one_each(parts, pg.size(), "scatter", "input")
         _check_same(parts, array, "ProcessGroupGloo::scatter")
     elif scatter_list:
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
@@ -447,7 +490,7 @@ def reduce_scatter(
     )
 
 
-def reduce_scatter_tensor(
+def reduce_scatter_single(
     output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """`reduce_scatter` of the equal parts of one tensor along its first dimension."""
@@ -468,7 +511,7 @@ def reduce_scatter_tensor(
             f"input tensor must be the same size as output size times world size: {whole.size}, {array.size}, {pg.size()}"
         )
     if pg.coalescing is not None:
-        return _later(pg, reduce_scatter_tensor, op, output, input)
+        return _later(pg, reduce_scatter_single, op, output, input)
     kind, key = check_op(op, array.dtype, "reduce_scatter_tensor"), pg.key()
     parts = _equal_parts(whole, pg)
 
@@ -483,7 +526,8 @@ def _equal_parts(whole: np.ndarray, pg: ProcessGroup) -> list[np.ndarray]:
     return np.split(np.ascontiguousarray(whole).reshape(-1), pg.size())
 
 
-_reduce_scatter_base = reduce_scatter_single = reduce_scatter_tensor
+reduce_scatter_tensor = _older(reduce_scatter_single, "reduce_scatter_tensor", "is deprecated")
+_reduce_scatter_base = _older(reduce_scatter_single, "_reduce_scatter_base", _PRIVATE)
 
 
 def all_to_all(

@@ -1,5 +1,6 @@
 """`torch.distributed.distributed_c10d`: where torch keeps the names of `torch.distributed`."""
 
+import warnings
 from typing import Any
 
 from .. import distributed
@@ -11,7 +12,7 @@ from .group_methods.options import AllgatherOptions
 from .process_group import ProcessGroup
 from .reduce_op import make_premultiplied_sum as _make_nccl_premul_sum
 from .store import Store
-from .world import GroupMember, _World
+from .world import GroupMember, _World, get_global_rank
 from .world import default_group as _get_default_group
 from .world import default_store as _get_default_store
 
@@ -22,6 +23,7 @@ __all__ = [
     "_coalescing_manager",
     "_get_default_group",
     "_get_default_store",
+    "_get_global_rank",
     "_make_nccl_premul_sum",
     "_reduce_scatter_base",
     "_world",
@@ -32,6 +34,17 @@ __all__ += distributed.__all__
 def _get_pg_default_device(group: Any = None) -> device:
     """Where tensors have to be for a group's calls: the CPU."""
     return device("cpu")
+
+
+def _get_global_rank(group: Any, rank: int) -> int:
+    """`get_global_rank` under its older name."""
+    warnings.warn(
+        "`torch.distributed.distributed_c10d._get_global_rank` is deprecated, please use "
+        "`torch.distributed.distributed_c10d.get_global_rank` instead",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return get_global_rank(group, rank)
 
 
 def _rank_not_in_group(group: Any) -> bool:

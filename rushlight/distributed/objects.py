@@ -26,10 +26,6 @@ def _packed(value: Any) -> np.ndarray:
     return np.frombuffer(pickle.dumps(value, protocol=4), np.uint8)
 
 
-def _send(pg: ProcessGroup, rank: int, key: bytes, value: Any, note: bytes = b"") -> None:
-    pg.send_array(rank, key, _packed(value), note)
-
-
 def _receive(pg: ProcessGroup, rank: int, key: bytes) -> Any:
     members = pg.ranks if b"#" in key else ()
     return pickle.loads(pg.mesh.receive(pg.ranks[rank], key, pg.timeout, members)[2].tobytes())
@@ -39,29 +35,29 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     """Put the objects of all processes into the list, in the order of ranks."""
     if _is_outside(group, "all_gather_object"):
         return
-    pg = group_of(group)
+    pg, own = group_of(group), _packed(obj)
     key = pg.key()
     note = pg.begin(key, "all_gather_object")
     if pg.mesh.is_star:
-        _gather_by_first(pg, key, note, object_list, obj)
+        _gather_by_first(pg, key, note, object_list, own)
         return
     for rank in pg._others():
-        _send(pg, rank, key, obj, note)
+        pg.send_array(rank, key, own, note)
     for rank in range(pg.size()):
-        value = pickle.loads(pickle.dumps(obj)) if rank == pg.rank() else _receive(pg, rank, key)
-        object_list[rank] = value
+        object_list[rank] = pickle.loads(own.data) if rank == pg.rank() else _receive(pg, rank, key)
 
 
-def _gather_by_first(pg: ProcessGroup, key: bytes, note: bytes, objects: list[Any], own: Any) -> None:
+def _gather_by_first(pg: ProcessGroup, key: bytes, note: bytes, objects: list[Any], own: np.ndarray) -> None:
     """As `all_gather_object` among many processes: the first one of the group gathers, and sends all of them to the others."""
     size = pg.size()
     if pg.rank():
-        _send(pg, 0, key, own, note)
+        pg.send_array(0, key, own, note)
         objects[:size] = _receive(pg, 0, key)
         return
-    objects[:size] = [pickle.loads(pickle.dumps(own)), *(_receive(pg, rank, key) for rank in range(1, size))]
+    objects[:size] = [pickle.loads(own.data), *(_receive(pg, rank, key) for rank in range(1, size))]
+    everything = _packed(objects[:size])
     for rank in pg._others():
-        _send(pg, rank, key, objects[:size], note)
+        pg.send_array(rank, key, everything, note)
 
 
 def gather_object(
@@ -75,18 +71,19 @@ def gather_object(
     if _is_outside(group, "gather_object"):
         return
     pg = group_of(group)
-    root = 0 if dst is None and group_dst is None else _rank_in(pg, dst, group_dst, "dst")
+    root = 0 if dst is None and group_dst is None else _rank_in(pg, dst, group_dst, "dst", "gather")
     if (object_gather_list is None) == (pg.rank() == root):
         raise ValueError("Argument ``gather_list`` must be specified on destination rank, and only there.")
+    own = obj if pg.rank() == root else _packed(obj)
     key = pg.key()
     note = pg.begin(key, f"gather_object(dst={pg.ranks[root]})")
     if pg.rank() != root:
-        _send(pg, root, key, obj, note)
+        pg.send_array(root, key, own, note)
         pg.tell_later(root, key, note)
         return
     pg.announce_to_others(key, note)
     for rank in range(pg.size()):
-        object_gather_list[rank] = obj if rank == root else _receive(pg, rank, key)  # type: ignore[index]
+        object_gather_list[rank] = own if rank == root else _receive(pg, rank, key)  # type: ignore[index]
 
 
 def broadcast_object_list(
@@ -101,7 +98,8 @@ def broadcast_object_list(
         return
     devices.check(device)
     pg = group_of(group)
-    root = 0 if src is None and group_src is None else _rank_in(pg, src, group_src, "src")
+    root = 0 if src is None and group_src is None else _rank_in(pg, src, group_src, "src", "broadcast")
+    objects = _packed(list(object_list)) if pg.rank() == root else None
     key = pg.key()
     note = pg.begin(key, f"broadcast_object_list(src={pg.ranks[root]})")
     if pg.rank() != root:
@@ -109,7 +107,7 @@ def broadcast_object_list(
         object_list[:] = _receive(pg, root, key)
         return
     for rank in pg._others():
-        _send(pg, rank, key, list(object_list), note)
+        pg.send_array(rank, key, objects, note)  # type: ignore[arg-type]
 
 
 def scatter_object_list(
@@ -125,18 +123,20 @@ def scatter_object_list(
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
         raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
     pg = group_of(group)
-    root = 0 if src is None and group_src is None else _rank_in(pg, src, group_src, "src")
+    root = 0 if src is None and group_src is None else _rank_in(pg, src, group_src, "src", "scatter")
+    inputs = scatter_object_input_list
+    if pg.rank() == root and (inputs is None or len(inputs) != pg.size()):
+        raise ValueError("source rank must provide non-None scatter_object_input_list, an object for each process")
+    parts = [_packed(part) for part in inputs] if pg.rank() == root and inputs else []
     key = pg.key()
     note = pg.begin(key, f"scatter_object_list(src={pg.ranks[root]})")
     if pg.rank() != root:
         pg.announce_to_root(root, key, note)
         scatter_object_output_list[0] = _receive(pg, root, key)
         return
-    if scatter_object_input_list is None or len(scatter_object_input_list) != pg.size():
-        raise ValueError("source rank must provide non-None scatter_object_input_list, an object for each process")
     for rank in pg._others():
-        _send(pg, rank, key, scatter_object_input_list[rank], note)
-    scatter_object_output_list[0] = scatter_object_input_list[root]
+        pg.send_array(rank, key, parts[rank], note)
+    scatter_object_output_list[0] = inputs[root]  # type: ignore[index]
 
 
 def send_object_list(
@@ -150,7 +150,7 @@ def send_object_list(
     """Send the objects in the list to process `dst`. use_batch: how NCCL sends; changes nothing here."""
     devices.check(device)
     pg = group_of(group)
-    _send(pg, _rank_in(pg, dst, group_dst, "dst"), f"{pg.group_name}@objects".encode(), list(object_list))
+    pg.send_array(_rank_in(pg, dst, group_dst, "dst"), f"{pg.group_name}@objects".encode(), _packed(list(object_list)))
 
 
 def recv_object_list(

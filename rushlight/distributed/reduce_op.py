@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from enum import IntEnum
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..core.tensor.dtype import from_numpy, type_word
 from ..core.tensor.tensor import Tensor
 
 __all__ = [
+    "OlderReduceOp",
     "RedOpType",
     "ReduceOp",
     "combine",
@@ -62,6 +64,18 @@ class ReduceOp(metaclass=_Names):
 
     def __new__(cls, op: Any) -> Any:
         return RedOpType(op)
+
+
+class OlderReduceOp:
+    """`torch.distributed.reduce_op`: the names of `ReduceOp`, of which it warns."""
+
+    def __getattr__(self, name: str) -> Any:
+        warnings.warn(
+            "`torch.distributed.reduce_op` is deprecated, please use `torch.distributed.ReduceOp` instead",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return getattr(ReduceOp, name)
 
 
 _UFUNCS: dict[RedOpType, Any] = {

@@ -71,6 +71,7 @@ class _World:
     store: Store | None = None
     mpi: MpiWorld | None = None
     guard: Guard | None = None
+    outside: list[int] = []  # the members of the last group made without this process
     hook = False  # whether the end of the process has been taken care of
 
 
@@ -177,7 +178,13 @@ def group_of(group: ProcessGroup | None) -> ProcessGroup:
     """The group of an argument; None is the default group. Raises ValueError for that of a process outside."""
     if group is GroupMember.NON_GROUP_MEMBER:
         raise ValueError("Invalid process group specified: this process does not belong to it")
-    return default_group() if group is None else group
+    if group is None:
+        return default_group()
+    if not isinstance(group, ProcessGroup):
+        raise ValueError(
+            f"Process group {group} is not initialized in the world group map. Please initialize the group first."
+        )
+    return group
 
 
 def is_there(group: ProcessGroup) -> bool:
@@ -189,7 +196,7 @@ def get_rank(group: ProcessGroup | None = None) -> int:
     """This process's rank in a group; -1 outside."""
     if group is GroupMember.NON_GROUP_MEMBER:
         return -1
-    return group_of(group).rank()
+    return _registered_group(group).rank()
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
@@ -219,24 +226,40 @@ def get_default_backend_for_device(device: Any) -> str:
     return names[kind]
 
 
+def _registered_group(group: Any) -> ProcessGroup:
+    """As `group_of`, with the message of torch's questions about ranks."""
+    if group is not None and not isinstance(group, ProcessGroup):
+        raise ValueError(f"Group {group} is not registered, please create group with torch.distributed.new_group API")
+    return group_of(group)
+
+
+def _members_of(group: Any) -> list[int]:
+    """The members of a group. All groups that a process is outside of are one object, as in torch: it has those of the last one."""
+    if group is GroupMember.NON_GROUP_MEMBER and _World.outside:
+        return _World.outside
+    return _registered_group(group).ranks
+
+
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
-    """The members of a group, by their ranks in the world."""
-    return list(group_of(group).ranks)
+    """The members of a group, by their ranks in the world; outside, those of the last group made without this process."""
+    return list(_members_of(group))
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """The rank in the world of a rank in a group."""
-    if group is group_of(None):
+    """The rank in the world of a rank in a group; outside, in the last group made without this process."""
+    if group is default_group():
         return group_rank
-    ranks = group_of(group).ranks
+    ranks = _members_of(group)
     if not 0 <= group_rank < len(ranks):
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
     return ranks[group_rank]
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """The rank in a group of a rank in the world."""
-    ranks = group_of(group).ranks
+    """The rank in a group of a rank in the world; outside, in the last group made without this process."""
+    if group is default_group():
+        return global_rank
+    ranks = _members_of(group)
     if global_rank not in ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
     return ranks.index(global_rank)
@@ -386,7 +409,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     if hasattr(_World.store, "close"):
         _World.store.close()  # type: ignore[union-attr]
     _World.default, _World.store, _World.groups, _World.names = None, None, {}, count(1)
-    _World.local = Counter()
+    _World.local, _World.outside = Counter(), []
     determinism.mode.shared = False
 
 
@@ -458,6 +481,7 @@ def new_group(
         number = str(next(_World.names))
         world.compare(f"new_group#{number}".encode(), f"new_group({members})", limit)
     if world.rank() not in members:
+        _World.outside = members
         return GroupMember.NON_GROUP_MEMBER
     return _registered(ProcessGroup(world.mesh, members, number, name, limit, group_desc or "", _World.mpi))
 

@@ -76,8 +76,8 @@ def coalesced(torch):
             dist.all_reduce(t)
     gathered = [torch.zeros(n * 3), torch.zeros(n * 2)]
     with manager(async_ops=True) as works:
-        dist.all_gather_into_tensor(gathered[0], torch.ones(3) * rank)
-        dist.all_gather_into_tensor(gathered[1], torch.ones(2) * -rank)
+        dist.all_gather_single(gathered[0], torch.ones(3) * rank)
+        dist.all_gather_single(gathered[1], torch.ones(2) * -rank)
     works.wait()
     pair = dist.new_group([0, 1], use_local_synchronization=True) if rank < 2 else None
     local = torch.ones(1) * (rank + 1)

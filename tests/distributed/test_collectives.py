@@ -1,5 +1,6 @@
 """Collectives among three processes, against arithmetic."""
 
+import pickle
 import warnings
 from datetime import timedelta
 
@@ -65,7 +66,7 @@ def gathers(rank, size):
     lists = [torch.zeros(2, dtype=torch.int64) for _ in range(size)]
     dist.all_gather(lists, own)
     joined = torch.zeros(2 * size, dtype=torch.int64)
-    dist.all_gather_into_tensor(joined, own)
+    dist.all_gather_single(joined, own)
     at_one = [torch.zeros(2, dtype=torch.int64) for _ in range(size)] if rank == 1 else None
     dist.gather(own, at_one, dst=1)
     return [t.tolist() for t in lists], joined.tolist(), at_one and [t.tolist() for t in at_one]
@@ -77,7 +78,7 @@ def scatters(rank, size):
     y = torch.zeros(2)
     dist.reduce_scatter(y, [torch.tensor([float(i), float(rank)]) for i in range(size)])
     z = torch.zeros(1)
-    dist.reduce_scatter_tensor(z, torch.arange(3.0) + rank)
+    dist.reduce_scatter_single(z, torch.arange(3.0) + rank)
     return x.item(), y.tolist(), z.item()
 
 
@@ -160,7 +161,15 @@ def groups(rank, size):
     pair = dist.new_group([2, 0])
     if rank == 1:
         assert pair is dist.GroupMember.NON_GROUP_MEMBER
-        return dist.get_rank(pair)
+        dist.new_group([0])  # torch has one object for all groups that a process is outside of: the last one's members
+        assert dist.get_process_group_ranks(pair) == [0]
+        dist.new_group([0, 2])
+        found = dist.get_rank(pair), dist.get_group_rank(pair, 2), dist.get_global_rank(pair, 1)
+        with pytest.raises(ValueError, match="Global rank 1 is not part of group -100"):
+            dist.get_group_rank(pair, 1)
+        return found
+    dist.new_group([0])
+    dist.new_group([0, 2])
     x = torch.tensor([rank + 1.0])
     dist.all_reduce(x, group=pair)
     assert dist.get_process_group_ranks(pair) == [0, 2]
@@ -207,7 +216,7 @@ def mistakes(rank, size):
         lambda: dist.all_reduce(torch.ones(1), op=dist.ReduceOp.BOR),
         lambda: dist.all_reduce(torch.ones(1, dtype=torch.complex64), op=dist.ReduceOp.MAX),
         lambda: dist.all_gather([torch.ones(1)] * 3, torch.ones(1, dtype=torch.float64)),
-        lambda: dist.get_group_rank(dist.GroupMember.NON_GROUP_MEMBER, 0),
+        lambda: dist.get_group_rank(5, 0),
         lambda: dist.all_reduce(torch.ones(1), async_op=True).source_rank(),
         lambda: dist.new_group([0, 1, 2, 3]),
         lambda: dist.init_process_group("gloo"),
@@ -223,6 +232,60 @@ def mistakes(rank, size):
     for devices in (1, (0,), [0]):  # the first two do not count, the third has no meaning for the CPU
         dist.barrier(device_ids=devices)
     return said
+
+
+def mistakes_before_anything_is_sent(rank, size):
+    """Of one process alone: it raises, the others hear nothing of it, and the next calls belong together."""
+    x, said = torch.ones(2), []
+    calls = [
+        lambda: dist.scatter(x, [x], src=1),
+        lambda: dist.scatter(x, [x] * 4, src=1),
+        lambda: dist.gather(x, [x], dst=1),
+        lambda: dist.gather(x, [x] * 4, dst=1),
+        lambda: dist.all_gather([torch.ones(3)] * size, x),
+        lambda: dist.all_gather_object([None] * size, lambda: 0),
+        lambda: dist.broadcast_object_list([lambda: 0], src=1),
+        lambda: dist.broadcast_object_list(5, src=1),
+        lambda: dist.scatter_object_list([None], [lambda: 0] * size, src=1),
+        lambda: dist.scatter_object_list([None], [0], src=1),
+        lambda: dist.gather_object(lambda: 0, dst=0),
+        lambda: dist.gather_object(0, [None], dst=9),
+        lambda: dist.barrier(group=5),
+        lambda: dist.get_rank("x"),
+    ]
+    for call in calls if rank == 1 else ():
+        try:
+            said.append(call())
+        except (AttributeError, pickle.PicklingError):
+            said.append("not pickled")
+        except Exception as error:
+            said.append(f"{type(error).__name__}: {error}".partition(". Please")[0])
+    everyone = [None] * size
+    dist.all_gather_object(everyone, rank)
+    dist.all_reduce(x)
+    return said, everyone, x.tolist()
+
+
+def older_names(rank, size):
+    """They warn in torch's words, and do what the newer names do; groups of several calls use none of them."""
+    x, whole, lists = torch.ones(2), torch.empty(2 * size), [[torch.empty(2)] for _ in range(size)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        dist.all_gather_into_tensor(whole, x * rank)
+        dist.reduce_scatter_tensor(x, whole)
+        dist._all_gather_base(whole, x)
+        dist._reduce_scatter_base(x, whole)
+        dist.all_reduce_coalesced([x])
+        dist.all_gather_coalesced(lists, [x])
+        assert dist.distributed_c10d._get_global_rank(dist.group.WORLD, rank) == rank
+        assert dist.reduce_op.MAX is dist.ReduceOp.MAX
+        with dist._coalescing_manager():
+            dist.all_reduce(x)
+            dist.all_reduce(whole)
+        dist.group.WORLD.allreduce_coalesced([x]).wait()
+    said = [(w.category.__name__, str(w.message).removeprefix("`torch.distributed."), w.filename) for w in caught]
+    assert all(category == "FutureWarning" and name == __file__ for category, _, name in said)
+    return [text for _, text, _ in said], x.tolist()
 
 
 def wrong_lists(rank, size):
@@ -275,7 +338,7 @@ def others_in_a_group(rank, size):
 FUNCTIONS = [
     reductions, large_sum, strided_sum, overlapping_calls, broadcast, reduce_to_one, gathers, scatters, scattered_layouts,
     all_to_all, messages, messages_in_order, monitored, objects, groups, splits, checked_in_detail, mistakes,
-    wrong_lists, outside, others_in_a_group,
+    mistakes_before_anything_is_sent, older_names, wrong_lists, outside, others_in_a_group,
 ]  # fmt: skip
 EVERYWHERE = {
     "reductions": {
@@ -289,6 +352,21 @@ EVERYWHERE = {
     "others_in_a_group": (True, 3.0),
     "scattered_layouts": [True, True],
     "checked_in_detail": "DebugLevel.OFF",
+    "older_names": ([
+        "all_gather_into_tensor` is deprecated. Please use `torch.distributed.all_gather_single` instead.",
+        "reduce_scatter_tensor` is deprecated. Please use `torch.distributed.reduce_scatter_single` instead.",
+        "_all_gather_base` is a private function and will be deprecated. "
+        "Please use `torch.distributed.all_gather_single` instead.",
+        "_reduce_scatter_base` is a private function and will be deprecated. "
+        "Please use `torch.distributed.reduce_scatter_single` instead.",
+        *[
+            f"{name}` will be deprecated. If you must use it, please revisit our documentation later at "
+            "https://pytorch.org/docs/main/distributed.html#collective-functions"
+            for name in ("all_reduce_coalesced", "all_gather_coalesced")
+        ],
+        "distributed_c10d._get_global_rank` is deprecated, please use `torch.distributed.distributed_c10d.get_global_rank` instead",
+        "reduce_op` is deprecated, please use `torch.distributed.ReduceOp` instead",
+    ], [243, 243]),
     "wrong_lists": ([
         *["ValueError: Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``."] * 2,
         "ValueError: All ops need to use the same group.", "IndexError: list index out of range",
@@ -298,6 +376,21 @@ EVERYWHERE = {
                  "ValueError", "ValueError", "ValueError", "RuntimeError", "ValueError", "ValueError",
                  "TypeError", "IndexError", "TypeError", "RuntimeError", "RuntimeError"],
 }  # fmt: skip
+_LISTS = "RuntimeError: ProcessGroupGloo::{}: Incorrect {} list size {}. {} list size should be 3, same as size of the process group."
+MISTAKES_OF_ONE = [
+    *[_LISTS.format("scatter", "input", n, "Input") for n in (1, 4)],
+    *[_LISTS.format("gather", "output", n, "Output") for n in (1, 4)],
+    "RuntimeError: ProcessGroupGloo::allgather: invalid tensor size at index 0 (expected (2), got (3))",
+    "not pickled",
+    "not pickled",
+    "TypeError: 'int' object is not iterable",
+    "not pickled",
+    "ValueError: source rank must provide non-None scatter_object_input_list, an object for each process",
+    "not pickled",
+    "RuntimeError: ProcessGroupGloo::gather: invalid root rank: 9",
+    "ValueError: Process group 5 is not initialized in the world group map",
+    "ValueError: Group x is not registered, please create group with torch.distributed.new_group API",
+]
 OWN = {
     "reduce_to_one": [0, 2, 2],
     "gathers": [
@@ -324,7 +417,12 @@ OWN = {
             for rank in (1, 2)
         ],
     ],
-    "groups": [(4, 0, 2), -1, (4, 1, 2)],
+    "groups": [(4, 0, 2), (-1, 1, 2), (4, 1, 2)],
+    "mistakes_before_anything_is_sent": [
+        ([], [0, 1, 2], [3, 3]),
+        (MISTAKES_OF_ONE, [0, 1, 2], [3, 3]),
+        ([], [0, 1, 2], [3, 3]),
+    ],
     "monitored": ["[Rank 0]: Ranks 1, 2 failed to pass monitoredBarrier in 50 ms", "", ""],
 }
 

@@ -135,14 +135,14 @@ def by_hand(rank, size):
 def sharded_step(whole, part, x):
     """An update of this process's part of a tensor that all have: its gradient begins to travel while x is summed up."""
     own = torch.empty_like(part)
-    work = dist.reduce_scatter_tensor(own, whole * x, async_op=True)
+    work = dist.reduce_scatter_single(own, whole * x, async_op=True)
     total = x.sum(0, keepdim=True)
     summing = dist.all_reduce(total, async_op=True)
     told = x[:2] + 1
     telling = dist.broadcast(told, 1, async_op=True)
     work.wait()
     part.sub_(own, alpha=0.1)
-    gathering = dist.all_gather_into_tensor(whole, part, async_op=True)
+    gathering = dist.all_gather_single(whole, part, async_op=True)
     telling.wait()
     gathering.wait()
     summing.wait(timedelta(seconds=50))
@@ -154,9 +154,9 @@ def onto_itself(whole, x):
     """What is sent is a part of what is written, and the other way round."""
     part = whole[2 * dist.get_rank() :][:2]
     part.copy_(x)
-    dist.all_gather_into_tensor(whole, part)
+    dist.all_gather_single(whole, part)
     gathered = whole.clone()
-    dist.reduce_scatter_tensor(part, whole)
+    dist.reduce_scatter_single(part, whole)
     return gathered
 
 
@@ -167,7 +167,7 @@ def aliases(rank, size):
         whole = torch.zeros(4, 2)
         found.append([(function(whole, torch.full((2, 2), rank + 1.0 + i)).tolist(), whole.tolist()) for i in range(6)])
     numbers = torch.zeros(2)
-    dist.all_gather_into_tensor(numbers, torch.tensor(rank + 1.0))
+    dist.all_gather_single(numbers, torch.tensor(rank + 1.0))
     return *found, programs(function), numbers.tolist()
 
 

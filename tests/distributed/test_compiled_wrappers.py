@@ -8,7 +8,7 @@ from several import results_of
 import rushlight as torch
 from rushlight import nn
 from rushlight.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
-from rushlight.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimizer
+from rushlight.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimizer, zero_redundancy_optimizer
 from rushlight.nn.parallel import DistributedDataParallel
 
 STEPS = 9
@@ -73,6 +73,36 @@ def zero_of_views(rank, size):
     return zero(rank, size, as_view=True)
 
 
+def zero_of_large(rank, size):
+    """Steps of large parameters and small ones: the largest difference from the plain optimizer's, eagerly and compiled; the
+    most bytes of a tensor that an exchange makes, and those of all parameters."""
+    differences, made, whole = [], [], 0
+    for spread, compiled in ((False, False), (True, False), (True, True)):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 512), nn.Linear(512, 512), nn.Linear(512, 512), nn.Linear(512, 2))
+        model = DistributedDataParallel(model)
+        whole = sum(p.nbytes for p in model.parameters())
+        inner = torch.optim.Adam
+        optimizer = (
+            ZeroRedundancyOptimizer(model.parameters(), inner, lr=1e-3) if spread else inner(model.parameters(), 1e-3)
+        )
+        values, programs, _ = trained(rank, model, optimizer, lambda i: None, compiled)
+        assert bool(programs) == compiled
+        differences.append(values)
+        if spread and not compiled:
+            joined = zero_redundancy_optimizer.cat
+
+            def counted(tensors, joined=joined):
+                made.append(sum(t.nbytes for t in tensors))
+                return joined(tensors)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(zero_redundancy_optimizer, "cat", counted)
+                optimizer.step()
+    plain, eager, replayed = differences
+    return abs(eager - plain).max(), abs(replayed - plain).max(), made, whole
+
+
 def averager(rank, size, compiled=True):
     model = network()
     inner = torch.optim.SGD(model.parameters(), lr=0.05)
@@ -86,7 +116,7 @@ def averager_eagerly(rank, size):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    functions = [zero, zero_of_views, zero_eagerly, averager, averager_eagerly]
+    functions = [zero, zero_of_views, zero_eagerly, zero_of_large, averager, averager_eagerly]
     return results_of(functions, 2, tmp_path_factory.mktemp("wrappers"))
 
 
@@ -96,6 +126,13 @@ def test_the_learning_rate_of_a_spread_optimizer(results):
             values, programs, texts, lr = result[name]
             assert abs(values - result["zero_eagerly"][0]).max() < 1e-6
             assert (programs >= 1, texts, lr) == (True, [], 0.4)
+
+
+def test_the_exchange_of_large_parameters_makes_no_copy_of_them(results):
+    for result in results:
+        eager, replayed, made, whole = result["zero_of_large"]
+        assert eager < 1e-6 and replayed < 1e-6
+        assert made and sum(made) < whole / 50
 
 
 def test_an_averager_counts_each_step(results):

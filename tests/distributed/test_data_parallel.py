@@ -389,7 +389,7 @@ def own_hooks(rank, size):
 
 BUFFER_OPTIONS = (
     {}, {"forward_sync_buffers": False}, {"forward_sync_buffers": True}, {"broadcast_buffers": False}, {"init_sync": False},
-    {"forward_sync_buffers": False, "broadcast_buffers": True},
+    {"forward_sync_buffers": False, "broadcast_buffers": True}, {"check_reduction": True},
 )  # fmt: skip
 
 
@@ -526,6 +526,7 @@ def test_which_buffers_are_taken_and_when(results):
             (own, mine, False, ["`broadcast_buffers` is d"]),
             (own, theirs, True, []),
             (first, mine, False, ["Both `broadcast_buffers`"]),
+            (first, theirs, True, ["The `check_reduction` ar"]),
             (True, True, "cpu"),
         ]
 

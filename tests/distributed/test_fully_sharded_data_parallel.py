@@ -145,6 +145,18 @@ def refused(rank, size):
     return found
 
 
+def warned(rank, size):
+    """What is said, and the strategy of a process alone."""
+    alone = [torch.distributed.new_group([i]) for i in range(size)][rank]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        net = FSDP(nn.Linear(2, 2), sharding_strategy=fsdp.ShardingStrategy.NO_SHARD)
+        FSDP.set_state_dict_type(net, StateDictType.FULL_STATE_DICT)
+        one = FSDP(nn.Linear(2, 2), alone)
+    assert all(w.filename == __file__ for w in caught)
+    return [(w.category.__name__, str(w.message)[:74]) for w in caught], one.sharding_strategy.name
+
+
 def wrapped(rank, size):
     """Which modules the policies take."""
 
@@ -282,7 +294,9 @@ def _go_on(net, optimizer, rank):
 def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flat")
     os.environ["SHARDED_TEST_FOLDER"] = str(folder / "saved")
-    found = results_of([losses, one_by_one, older_states, surface, cast_arguments, refused, wrapped, saved], 2, folder)
+    found = results_of(
+        [losses, one_by_one, older_states, surface, cast_arguments, refused, warned, wrapped, saved], 2, folder
+    )
     return found + results_of([loaded], 3, tmp_path_factory.mktemp("three"))
 
 
@@ -367,6 +381,16 @@ def test_what_is_out_of_reach_is_refused(name, results):
 def test_each_step_casts_the_outermost_arguments(results):
     for rank in range(2):
         assert results[rank]["cast_arguments"] == [[torch.bfloat16] * 2, [torch.float32] * 2]
+
+
+def test_warnings_are_torchs(results):
+    for rank in range(2):
+        said, strategy = results[rank]["warned"]
+        assert strategy == "NO_SHARD" and said == [
+            ("FutureWarning", "The `NO_SHARD` sharding strategy is deprecated. If having issues, please u"),
+            ("FutureWarning", "FSDP.state_dict_type() and FSDP.set_state_dict_type() are being deprecated"),
+            ("UserWarning", "FSDP is switching to use `NO_SHARD` instead of ShardingStrategy.FULL_SHARD"),
+        ]
 
 
 def test_wrap_policies(results):

@@ -9,6 +9,7 @@ import time
 import pytest
 
 import rushlight as torch
+from rushlight.distributed import launch
 from rushlight.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
 from rushlight.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from rushlight.distributed.launcher.api import LaunchConfig, elastic_launch
@@ -91,6 +92,14 @@ def test_programs(tmp_path):
     with pytest.raises(ChildFailedError, match=r"script\.py FAILED") as caught:
         elastic_launch(config(), sys.executable)(str(script), "word", 3)
     assert {failure.exitcode for failure in caught.value.failures.values()} == {3}
+
+
+def test_the_older_launcher_warns_and_gives_the_local_rank(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import sys\nopen(sys.argv[2], 'w').write(sys.argv[1])\n")
+    with pytest.warns(FutureWarning, match=r"The module torch\.distributed\.launch is deprecated\nand will be removed"):
+        launch.main(["--standalone", str(script), str(tmp_path / "told")])
+    assert (tmp_path / "told").read_text() == "--local-rank=0"
 
 
 @pytest.mark.parametrize(

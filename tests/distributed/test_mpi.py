@@ -143,7 +143,7 @@ def mixed_types(rank, size):
         "all_to_all": lambda: dist.all_to_all([f, d, f], [f, f, f]),
         "all_to_all_single": lambda: dist.all_to_all_single(f, d),
         "all_reduce_coalesced": lambda: dist.all_reduce_coalesced([f, d]),
-        "reduce_scatter_tensor": lambda: dist.reduce_scatter_tensor(f[:1], d),
+        "reduce_scatter_single": lambda: dist.reduce_scatter_single(f[:1], d),
         "all_gather_coalesced": lambda: dist.all_gather_coalesced([[f]] * size, [f, f]),
     }
     told = {}
@@ -251,7 +251,7 @@ def test_order_and_futures(results):
 def test_lists_of_mixed_types_are_refused_everywhere(results):
     of_values = ["all_gather", "reduce_scatter", "all_to_all", "all_to_all_single", "all_reduce_coalesced"]
     expected = dict.fromkeys(of_values, "ValueError")
-    expected |= {"reduce_scatter_tensor": "RuntimeError", "all_gather_coalesced": "RuntimeError"}
+    expected |= {"reduce_scatter_single": "RuntimeError", "all_gather_coalesced": "RuntimeError"}
     assert results[1]["mixed_types"] == results[2]["mixed_types"] == expected
     assert results[0]["mixed_types"] == expected | {"gather": "ValueError", "scatter": "ValueError"}
 

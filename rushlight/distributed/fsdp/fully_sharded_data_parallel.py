@@ -102,6 +102,7 @@ class FullyShardedDataParallel(Module):
             self.process_group, replicas = _hybrid_groups(process_group, device_mesh, auto_wrap_policy)
         else:
             self.process_group = world.group_of(process_group if device_mesh is None else device_mesh.get_group(0))
+            strategy = _strategy_for(strategy, self.process_group.size())
         self.sharding_strategy, self.mixed_precision = strategy, mixed_precision
         ignored, left_alone = _ignored(ignored_modules, ignored_states)
         if auto_wrap_policy is not None:
@@ -126,7 +127,9 @@ class FullyShardedDataParallel(Module):
             policy = replace(policy, cast_forward_inputs=False)
         else:
             _check_uniform(members, use_orig_params)
-            is_spread = strategy is not ShardingStrategy.NO_SHARD and self.process_group.size() > 1
+            is_spread = (
+                strategy is not ShardingStrategy.NO_SHARD and self.process_group.size() > 1
+            )  # HYBRID_SHARD's may be 1
             unit = FlatUnit(
                 module,
                 members,
@@ -300,7 +303,8 @@ class FullyShardedDataParallel(Module):
         module: Module, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
         optim_state_dict_config: OptimStateDictConfig | None = None,
     ) -> StateDictSettings:  # fmt: skip
-        """Say what `state_dict` gives of all modules of this class in one. Returns what it was."""
+        """Say what `state_dict` gives of all modules of this class in one. Returns what it was. Warns as torch does."""
+        warnings.warn(_OLD_STATE_DICTS, FutureWarning, stacklevel=2)
         new = _settings(state_dict_type, state_dict_config, optim_state_dict_config)
         before = FullyShardedDataParallel.get_state_dict_type(module)
         for m in FullyShardedDataParallel.fsdp_modules(module):
@@ -429,6 +433,31 @@ class FullyShardedDataParallel(Module):
         by_names = optim_state_key_type is OptimStateKeyType.PARAM_NAME
         groups = flat_states.groups_of(model, optim, optim_input)
         return flat_states.rekeyed(model, groups, optim_state_dict, by_names)
+
+
+_OLD_STATE_DICTS = (
+    "FSDP.state_dict_type() and FSDP.set_state_dict_type() are being deprecated. Please use APIs, get_state_dict() and "
+    "set_state_dict(), which can support different parallelisms, FSDP1, FSDP2, DDP. API doc: "
+    "https://pytorch.org/docs/stable/distributed.checkpoint.html"
+    "#torch.distributed.checkpoint.state_dict.get_state_dict .Tutorial: "
+    "https://pytorch.org/tutorials/recipes/distributed_checkpoint_recipe.html ."
+)
+
+
+def _strategy_for(strategy: ShardingStrategy, size: int) -> ShardingStrategy:
+    """The strategy in a group of a size: a process alone has nothing to share. Warns as torch does."""
+    if size == 1:
+        if strategy is not ShardingStrategy.NO_SHARD:
+            text = f"FSDP is switching to use `NO_SHARD` instead of {strategy} since the world size is 1."
+            warnings.warn(text, stacklevel=3)
+        return ShardingStrategy.NO_SHARD
+    if strategy is ShardingStrategy.NO_SHARD:
+        warnings.warn(
+            "The `NO_SHARD` sharding strategy is deprecated. If having issues, please use `DistributedDataParallel` instead.",
+            FutureWarning,
+            stacklevel=3,
+        )
+    return strategy
 
 
 def _deprecated(name: str, new: str, optim_input: Any = None) -> None:

@@ -75,7 +75,7 @@ def allreduce(
 def allreduce_coalesced(self: ProcessGroup, tensors: list[Tensor], opts: Any = None) -> Work:
     """`allreduce` of several tensors."""
     kind, limit = _read(opts, kinds.AllreduceCoalescedOptions, "allreduce_coalesced", "reduceOp")
-    return _limited(collectives.all_reduce_coalesced(list(tensors), kind, self, True), limit)
+    return _limited(collectives.reduce_several(list(tensors), kind, self, True), limit)
 
 
 def broadcast(
@@ -127,13 +127,13 @@ def allgather(
 def allgather_coalesced(self: ProcessGroup, output_lists: Any, input_list: list[Tensor], opts: Any = None) -> Work:
     """`allgather` of several tensors: `output_lists[rank][i]` is rank `rank`'s tensor number i."""
     _, limit = _read(opts, kinds.AllgatherOptions, "allgather_coalesced")
-    return _limited(collectives.all_gather_coalesced(output_lists, list(input_list), self, True), limit)
+    return _limited(collectives.gather_several(output_lists, list(input_list), self, True), limit)
 
 
 def all_gather_single(self: ProcessGroup, output: Tensor, input: Tensor, opts: Any = None) -> Work:
     """Write the tensors of all processes into one, one after the other."""
     _, limit = _read(opts, kinds.AllgatherOptions, "all_gather_single")
-    return _limited(collectives.all_gather_into_tensor(output, input, self, True), limit)
+    return _limited(collectives.all_gather_single(output, input, self, True), limit)
 
 
 def allgather_into_tensor_coalesced(
@@ -203,7 +203,7 @@ def reduce_scatter(
 def reduce_scatter_single(self: ProcessGroup, outputTensor: Tensor, inputTensor: Tensor, opts: Any = None) -> Work:
     """`reduce_scatter` of the equal parts of one tensor."""
     kind, limit = _read(opts, kinds.ReduceScatterOptions, "reduce_scatter_single", "reduceOp")
-    return _limited(collectives.reduce_scatter_tensor(outputTensor, inputTensor, kind, self, True), limit)
+    return _limited(collectives.reduce_scatter_single(outputTensor, inputTensor, kind, self, True), limit)
 
 
 def reduce_scatter_tensor_coalesced(

@@ -182,13 +182,13 @@ class _AllGatherBase(Function):
     @staticmethod
     def forward(ctx: Any, output: Tensor, input: Tensor, group: Any) -> Tensor:
         ctx.group, ctx.shape = group, input.shape
-        c.all_gather_into_tensor(output, input.contiguous(), group)
+        c.all_gather_single(output, input.contiguous(), group)
         return output
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
         gx = g.new_empty(ctx.shape)
-        c.reduce_scatter_tensor(gx, g.contiguous(), ReduceOp.SUM, ctx.group)
+        c.reduce_scatter_single(gx, g.contiguous(), ReduceOp.SUM, ctx.group)
         return None, gx, None
 
 

@@ -6,6 +6,7 @@ Each parameter belongs to one process, which keeps its state and steps it; then 
 from __future__ import annotations
 
 import copy
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -21,6 +22,10 @@ from ..objects import gather_object
 from ..world import get_global_rank, group_of
 
 __all__ = ["ZeroRedundancyOptimizer"]
+
+_ALONE_BYTES = 1 << 19  # a parameter of this size travels in its own memory
+_TOGETHER_BYTES = 1 << 22  # smaller ones in messages of about this size
+_UNDER_WAY = 4  # messages, whose memory is there at once
 
 
 class _Hook(JoinHook):
@@ -111,14 +116,17 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             share.append({**group, "params": members})
 
     def _make_buckets(self) -> None:
-        """What travels after a step: all parameters of a process, by type."""
+        """What travels after a step: the parameters of a process, by type, in one flat tensor or in several messages."""
         self._buckets = []
         for rank, groups in enumerate(self._shares):
             by_type: dict[Any, list[Tensor]] = {}
             for p in (p for group in groups for p in group["params"] if p.requires_grad):
                 by_type.setdefault(p.dtype, []).append(p)
             for members in by_type.values():
-                self._buckets.append((rank, members, _flattened(members) if self.parameters_as_bucket_view else None))
+                if self.parameters_as_bucket_view:
+                    self._buckets.append((rank, members, _flattened(members)))
+                else:
+                    self._buckets += [(rank, message, None) for message in _messages(members)]
         self._trainable = self._which_are_trainable()
 
     def _which_are_trainable(self) -> list[bool]:
@@ -161,17 +169,31 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return loss
 
     def _exchange(self) -> None:
-        works = []
+        under_way: deque[Callable[[], None]] = deque()
         for owner, members, flat in self._buckets:
-            part = cat([p.detach().reshape(-1) for p in members]) if flat is None else flat
-            root = get_global_rank(self.process_group, owner)
-            works.append((broadcast(part, root, self.process_group, async_op=True), owner, members, flat, part))
-        for work, owner, members, flat, part in works:
+            if len(under_way) == _UNDER_WAY:
+                under_way.popleft()()
+            under_way.append(self._begin(owner, members, flat))
+        for finish in under_way:
+            finish()
+
+    def _begin(self, owner: int, members: list[Tensor], flat: Tensor | None) -> Callable[[], None]:
+        """Start to send, or to receive, parameters of a process; what puts them where they belong."""
+        is_copy = flat is None and len(members) > 1
+        part = (
+            cat([p.detach().reshape(-1) for p in members]) if is_copy else members[0].detach() if flat is None else flat
+        )
+        root = get_global_rank(self.process_group, owner)
+        work = broadcast(part, root, self.process_group, async_op=True)
+
+        def finish() -> None:
             work.wait()  # type: ignore[union-attr]
             at = 0
-            for p in members if owner != self.rank and flat is None else ():
+            for p in members if is_copy and owner != self.rank else ():
                 p.copy_(part[at : at + p.numel()].view(p.shape))
                 at += p.numel()
+
+        return finish
 
     # ------------------------------------------------------------------------------------------ unequal numbers of batches
 
@@ -270,6 +292,21 @@ def _checked(params: Any) -> list[Any]:
                 f"{members[0].type()} and {p.type()}"
             )
     return groups
+
+
+def _messages(members: list[Tensor]) -> list[list[Tensor]]:
+    """Large parameters alone, the others together."""
+    alone, together, size = [], [], _TOGETHER_BYTES
+    for p in members:
+        if p.nbytes >= _ALONE_BYTES:
+            alone.append([p])
+            continue
+        if size >= _TOGETHER_BYTES:
+            together.append([])
+            size = 0
+        together[-1].append(p)
+        size += p.nbytes
+    return alone + together
 
 
 def _flattened(members: list[Tensor]) -> Tensor:

@@ -133,6 +133,9 @@ class DistributedDataParallel(Module, Joinable):
     ) -> None:
         super().__init__()
         _refuse(mixed_precision=mixed_precision, skip_all_reduce_unused_params=skip_all_reduce_unused_params)
+        if check_reduction:
+            text = "The `check_reduction` argument in `DistributedDataParallel` module is deprecated. Please avoid using it."
+            warnings.warn(text, FutureWarning, stacklevel=2)
         if broadcast_buffers is not None:
             warnings.warn(_BOTH_GIVEN if forward_sync_buffers is not None else _DEPRECATED, FutureWarning, stacklevel=2)
         self.device_mesh = device_mesh
