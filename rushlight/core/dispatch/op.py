@@ -36,6 +36,7 @@ from . import docs, entry, signatures
 from .autocast import followed
 from .inplace import make_inplace, make_inplace_operator
 from .mode import take_target
+from .number_options import options_of
 from .torch_kernels import lacking
 from .wrong_arguments import EXPLAINED_METHODS, explained
 
@@ -87,14 +88,15 @@ class Op:
     host's where that one is on a device, as torch takes indices; number_first: the numbers that older programs give before
     the tensors that they multiply (`number_first.py`); numbers: all operands may be Python numbers;
     columns: positions of results that are matrices stored column by column; lacks: the kinds of types that torch's kernel lacks
-    (`torch_kernels.py`); of_complex: the kernel for complex numbers, where it is another one; public: users call it by its name, and torch's messages are those of wrong calls;
+    (`torch_kernels.py`); options: the numbers among its options, and the types that hold them
+    (`number_options.py`); of_complex: the kernel for complex numbers, where it is another one; public: users call it by its name, and torch's messages are those of wrong calls;
     keeps: inputs that torch saves as a view made in the call, so that backward reads the memory of that
     time also after `t.data = ...`, each with a test of the saved array where that is not always so, or None.
     """
 
     __slots__ = (
         "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "follows_most", "function", "host_indices", "inplace",
-        "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "laid_as", "large", "name", "node", "number_first", "shown", "number_nodes", "numbers", "of_complex", "out", "outputs",
+        "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "laid_as", "large", "name", "node", "number_first", "options", "shown", "number_nodes", "numbers", "of_complex", "out", "outputs",
         "places", "promote", "public", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "sized_by", "unrounded", "view", "wide",
     )  # fmt: skip
 
@@ -160,6 +162,7 @@ class Op:
         self.samples, self.draws, self.unrounded = samples, draws, unrounded
         self.signature = entry.Signature(kernel) if self.kind == "general" else entry.POINTWISE[self.kind]
         self.lacks = lacking(name)
+        self.options = options_of(name, self.signature.metadata)
         self.places: Callable | None = None  # where it writes in place, for a tensor whose elements share memory
         self.checks: list[Callable] = []  # `checks.guard` adds them: they raise torch's errors, given the operands
         self.rules: dict[str | None, Callable] = rules or {}

@@ -153,7 +153,7 @@ def _smooth_slope(d: Tensor, beta: float) -> Tensor:
 @primitive(promote="same", node="SmoothL1LossBackward0", jit_min_elements=MANY, jit_warmup=4_000_000)
 def smooth_l1_loss(input, target, /, reduction="mean", beta=1.0):
     """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, for d = input - target."""
-    if beta < 0:
+    if not beta >= 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     _float_only(input, "smooth_l1_cpu")
     d = np.abs(input - target)
@@ -181,7 +181,7 @@ def _smooth_gradient(g, x, other, reduction, beta):
 def huber_loss(input, target, /, reduction="mean", delta=1.0):
     """d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), for d = input - target, in the input's type."""
     broadcast_shapes(input.shape, target.shape)
-    if delta <= 0:
+    if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if target.dtype is not input.dtype:
         own, other = dtypes.from_numpy(input.dtype), dtypes.from_numpy(target.dtype)
