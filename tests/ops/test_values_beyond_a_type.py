@@ -168,3 +168,11 @@ def test_no_number_is_not_positive():
     ):
         with pytest.raises(RuntimeError, match=word):
             f()
+
+
+def test_margins_and_momenta_beyond_a_type():
+    with pytest.raises(RuntimeError, match="type float without overflow"):
+        F.multi_margin_loss(torch.ones(1, 3), torch.tensor([0]), margin=1e39)
+    mean = torch.zeros(3)
+    F.batch_norm(torch.ones(2, 3), mean, torch.ones(3), training=True, momentum=1e39)  # warns of nothing
+    assert not mean.isfinite().any()

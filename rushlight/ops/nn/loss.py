@@ -11,6 +11,7 @@ from ...core.device.backend import on_device_of
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.mode import assert_all, thread
 from ...core.dispatch.op import OPS, composite, primitive
+from ...core.dispatch.scalars import exact
 from ...core.dispatch.torch_kernels import lacks
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import dense_like
@@ -599,6 +600,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="me
     bad = t._array[(t._array < 0) | (t._array >= c)]
     if bad.size:
         raise RuntimeError("target out of range")
+    exact(margin, x._array.dtype)  # raises where it is too large
     own = t.unsqueeze(1)
     z = margin - x.gather(1, own) + x
     z = where(z > 0, z, 0)  # nan is not above
