@@ -17,7 +17,7 @@ def text() -> str:
     import torch
 
     found = ""
-    for name in sorted(n for n in vars(functions) if re.fullmatch(r"f\d\d", n)):
+    for name in sorted(n for n in vars(functions) if re.fullmatch(r"[fg]\d\d", n)):
         graph = str(torch.jit.script(getattr(functions, name)).graph)
         found += f"{name}\n" + re.sub(r" # (/\S*/)", " # ", graph)
     return found

@@ -154,3 +154,81 @@ def f58(x):
     return r + s
 def f59(x): return x.shape[0] + x.size(1), x.dtype
 def f60(x, w, b): return torch.nn.functional.linear(x, w, b)
+def f20(x): return x[0], x[1:3], x[:, None]
+def g01(x, hx, cx, w_ih, w_hh, b_ih, b_hh):
+    gates = x.mm(w_ih.t()) + hx.mm(w_hh.t()) + b_ih + b_hh
+    ingate, forgetgate, cellgate, outgate = gates.chunk(4, 1)
+    ingate = torch.sigmoid(ingate)
+    forgetgate = torch.sigmoid(forgetgate)
+    cellgate = torch.tanh(cellgate)
+    outgate = torch.sigmoid(outgate)
+    cy = (forgetgate * cx) + (ingate * cellgate)
+    hy = outgate * torch.tanh(cy)
+    return hy, cy
+def g02(len: int):
+    rv = torch.zeros(3, 4)
+    for i in range(len):
+        if i < 10:
+            rv = rv - 1.0
+        else:
+            rv = rv + 1.0
+    return rv
+def g03(x, tup: Tuple[torch.Tensor, torch.Tensor]):
+    t0, t1 = tup
+    return t0 + t1 + x
+def g04(x, y):
+    if bool(x.max() > y.max()):
+        r = x
+    else:
+        r = y
+    return r
+def g05(x, n: int):
+    z = x
+    while n > 0:
+        if bool(z.mean() > 0.5):
+            z = z - 1
+        else:
+            z = z + n
+        n = n - 1
+    return z, n
+def g06(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    a = x.new_zeros(y.size(0), 2)
+    for i in range(y.size(0)):
+        a[i] = y[i] * 2
+    return a
+def g07(x, k: float = 0.5, s: str = "mean"):
+    if s == "mean":
+        x = x.mean() * k
+    elif s == "sum":
+        x = x.sum()
+    return x
+def g09(x):
+    b, c, h, w = x.shape
+    return x.reshape(b, c, h * w).transpose(1, 2)
+def g10(x, mask: Optional[torch.Tensor] = None):
+    if mask is not None:
+        x = x.masked_fill(mask, float("-inf"))
+    return torch.softmax(x, dim=-1)
+def g11(n: int):
+    a, b = 0, 1
+    for _ in range(n):
+        a, b = b, a + b
+    return a
+def g12(x):
+    y = torch.empty([0])
+    for i in range(x.size(0)):
+        y = torch.cat((y, x[i].unsqueeze(0)), 0)
+    return y
+def g13(x):
+    r = torch.rand(3) if x.dim() > 1 else x
+    return r.sum().item()
+def g14(x, y):
+    print("sum", x.sum(), y)
+    return (x == y).all(), x != y, x >= 1, x < y
+def g15(x):
+    return torch.where(x > 0, x, torch.zeros_like(x))
+def g16(x): return x.float().long(), int(x.sum()), float(x.mean())
+def g17(x: List[int]): return x[0], x[-1], x[1:], len(x)
+def g18(x, y): return x & y, x | y, ~x, x @ y, x // y, x % y
+def g19(x): return torch.nn.functional.conv2d(x, x, None, 1, 1)
+def g20(x): return torch.max_pool2d(x, 2)

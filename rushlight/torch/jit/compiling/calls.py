@@ -45,6 +45,7 @@ class Calls(Statements):
 
     def place(self, at: ast.AST) -> str:
         """Where a node of the source is, as graphs show it."""
+        at = _begin_of(at)
         line = getattr(at, "lineno", 0) + self.source.shift
         return f"{self.source.file}:{line}:{getattr(at, 'col_offset', 0) + self.source.indent}"
 
@@ -93,7 +94,7 @@ class Calls(Statements):
     def _call_tensor_method(self, called: Method, args: list, named: dict, e: ast.AST) -> Any:
         name = called.name
         if name in _CASTS and not args and not named:
-            return self.call_operator("to", [called.owner, self.constant(_CASTS[name])], {}, e)
+            return self.call_operator("to", [called.owner, self.constant(_CASTS[name], place=self.place(e))], {}, e)
         return self._call_aten(name, [called.owner, *args], named, e)
 
     def _call_known(self, called: Static, args: list, named: dict, e: ast.Call) -> Any:
@@ -160,7 +161,11 @@ class Calls(Statements):
 
     def _converted(self, f: Any, x: Any, e: ast.AST) -> Any:
         if isinstance(x, Static):
-            return Static(f(x.value))
+            found = Static(f(x.value))
+            if x.made is not None and type(f) is type:
+                self.numbering.gone()
+                found.made = self.computed_at_the_end(found.value)
+            return found
         value = self.as_value(x)
         self.numbering.gone()  # the zero that torch's conversions make
         name = {int: "Int", float: "Float", bool: "Bool"}[f]
@@ -239,6 +244,8 @@ class Calls(Statements):
 
     def _argument(self, x: Any) -> Value:
         """An argument of an operator: a tuple of Python is a list."""
+        if isinstance(x, Parts):
+            self.numbering.gone()  # torch's tuple
         if isinstance(x, Static) and isinstance(x.value, tuple):
             x = Static(list(x.value))
         if isinstance(x, Parts):
@@ -253,13 +260,7 @@ class Calls(Statements):
             found = plain(name, kinds)
             if found is not None and not named:
                 if all(v in self.known for v in values) and found.result.kind in ("int", "float", "bool"):
-                    self.numbering.gone()
-                    made = self.constant(found.function(*[self.known[v] for v in values]))
-                    self.numbering.next = self.graph.numbers.pop(made)  # torch computes it when all is compiled
-                    self.folded.append(made)
-                    return made
-                if name == "remainder":
-                    self.numbering.gone()
+                    return self.computed_at_the_end(found.function(*[self.known[v] for v in values]))
                 result = Value(found.result)
                 gives = [] if found.gives_nothing else [result]
                 if found.gives_nothing:
@@ -330,9 +331,23 @@ class Calls(Statements):
         return results[0] if len(results) == 1 else Parts(list(results))
 
     def _default(self, value: Any, kind: Type) -> Value:
-        if isinstance(value, list):
-            return self.node("prim::ListConstruct", [self.constant(v) for v in value], kind)
         return self.constant(value, kind)
+
+
+_FIRST_PARTS = {
+    ast.BinOp: "left",
+    ast.Compare: "left",
+    ast.Call: "func",
+    ast.Attribute: "value",
+    ast.Subscript: "value",
+}
+
+
+def _begin_of(at: ast.AST) -> ast.AST:
+    """The part of an expression that it begins with, for torch without a parenthesis around that."""
+    while type(at) in _FIRST_PARTS:
+        at = getattr(at, _FIRST_PARTS[type(at)])
+    return at
 
 
 def _is_repeated(value: Any) -> bool:

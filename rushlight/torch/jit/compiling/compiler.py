@@ -108,6 +108,8 @@ class Compiler(Expressions):
 
     def _assign_statement(self, s: ast.Assign) -> None:
         value = self.expression(s.value)
+        if isinstance(s.value, ast.Tuple):
+            self.numbering.gone()  # torch's tuple
         for target in s.targets:
             self._store(target, value)
 

@@ -212,8 +212,13 @@ class Expressions(Calls):
                 result = self.call_operator("mul", [inverse, values[0]], {}, e)
                 self._place_in_builtin(made, 13)
                 return result
+        if name == "remainder":
+            self.numbering.gone()
         if any(tensors) and name == "floordiv":
-            name = "floor_divide"
+            made = len(self.block.nodes)
+            result = self.call_operator("floor_divide", values, {}, e)
+            self._place_in_builtin(made, 3)
+            return result
         return self.call_operator(name, values, {}, e)
 
     def _place_in_builtin(self, first: int, line: int) -> None:
@@ -340,10 +345,15 @@ class Expressions(Calls):
     def _list_slice(self, value: Value, index: ast.Slice, e: ast.AST) -> Value:
         if value.type.kind not in ("List", "str"):
             raise self.refuse(e, f"a slice of a {value.type}")
-        none = self.constant(None, NONE)
-        bounds = [none if b is None else self.as_value(self.expression(b)) for b in (index.lower, index.upper)]
-        step = self.constant(1) if index.step is None else self.as_value(self.expression(index.step))
-        return self.call_operator("slice", [value, *bounds, step], {}, e)
+        return self.call_operator("slice", [value, *self._bounds(index)], {}, e)
+
+    def _bounds(self, index: ast.Slice) -> list[Value]:
+        """Where a slice begins and ends, and its step."""
+        given = [
+            None if b is None else self.as_value(self.expression(b)) for b in (index.lower, index.upper, index.step)
+        ]
+        step = self.constant(1) if given[2] is None else given[2]
+        return [*(self.constant(None, NONE) if b is None else b for b in given[:2]), step]
 
     def _item_of_modules(self, container: Object, e: ast.Subscript) -> Any:
         key = self._known(e.slice)
@@ -364,7 +374,13 @@ class Expressions(Calls):
         indices = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
         tensors: dict[int, Value] = {}
         dim, backwards = 0, False
-        for i, index in enumerate(map(_as_slice, indices)):
+        indices = list(map(_as_slice, indices))
+        read = {
+            id(index): self._index(index, len(indices) == 1 and isinstance(e.ctx, ast.Load))
+            for index in indices
+            if _is_read_first(index)
+        }
+        for i, index in enumerate(indices):
             if isinstance(index, ast.Slice):
                 value = self._slice(value, dim, index, e)
                 dim += 1
@@ -374,7 +390,7 @@ class Expressions(Calls):
                     raise self.refuse(e, "an ellipsis before None")
                 dim, backwards = -(len(indices) - i - 1), True
                 continue
-            found = self.expression(index)
+            found = read[id(index)] if id(index) in read else self.expression(index)
             if isinstance(found, Static) and found.value is None:
                 value = self.call_operator("unsqueeze", [value, self.constant(dim)], {}, e)
                 dim += 1
@@ -400,14 +416,20 @@ class Expressions(Calls):
         parts = [tensors.get(i, none) for i in range(max(tensors) + 1)]
         return value, self.node("prim::ListConstruct", parts, list_of(Type("Optional", (TENSOR,))))  # fmt: skip
 
+    def _index(self, index: ast.expr, is_alone: bool) -> Any:
+        """An index, which torch reads twice, and one that is alone three times."""
+        for _ in range(2 if is_alone else 1):
+            self.expression(index)
+        return self.expression(index)
+
     def _slice(self, value: Value, dim: int, index: ast.Slice, e: ast.AST) -> Value:
         at = self.constant(dim)
-        bounds = [
-            None if b is None else self.as_value(self.expression(b)) for b in (index.lower, index.upper, index.step)
-        ]
-        given = [self.constant(None, NONE) if b is None else b for b in bounds[:2]]
-        step = self.constant(1) if bounds[2] is None else bounds[2]
-        return self.call_operator("slice", [value, at, *given, step], {}, e)
+        return self.call_operator("slice", [value, at, *self._bounds(index)], {}, e)
+
+
+def _is_read_first(index: ast.expr) -> bool:
+    """Whether an index is a variable or a constant, which torch reads before it takes parts."""
+    return isinstance(index, ast.Name) or isinstance(index, ast.Constant) and index.value is not Ellipsis
 
 
 def _is_of_bools(e: ast.expr) -> bool:

@@ -83,6 +83,14 @@ class Statements:
             self.literals[key], self.known[made] = made, value
         return self.literals[key]
 
+    def computed_at_the_end(self, value: Any) -> Value:
+        """The constant that an operator gives for constants, which torch computes when all is compiled."""
+        self.numbering.gone()  # the operator's result
+        made = self.constant(value)
+        self.numbering.next = self.graph.numbers.pop(made)
+        self.folded.append(made)
+        return made
+
     def inside(self, block: Block, work: Callable[[], None]) -> None:
         """Do work whose nodes go to a block."""
         outer, self.block = self.block, block
@@ -441,7 +449,7 @@ def _with_breaks(statements: list[ast.stmt]) -> list[ast.stmt]:
 
 def hint_of(name: str) -> str:
     """The name that a variable's value shows: none for those of this file."""
-    return "" if name.startswith("%") else name
+    return "" if name.startswith("%") or name[:1] == "_" and not name.strip("_0123456789") else name
 
 
 def stored_names(statements: list[ast.stmt]) -> list[str]:
