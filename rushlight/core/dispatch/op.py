@@ -81,7 +81,8 @@ class Op:
     of the node where `node_name` does not give it; number_nodes: its names where the second operand of a row is a number, and
     where the first is; inplace, out: also `name_`, accepts `out=`; samples: inputs for tests; draws: "shape" or "data" where the kernel takes random numbers, by
     what decides how many; unrounded: "other" or "any" where a number (as the second operand, or as either) meets 16-bit floats
-    in float32; follows: positions of arrays whose channels-last layout the result takes; jit_min_elements: for a kernel of
+    in float32; follows: positions of arrays whose channels-last layout the result takes, and follows_volumes: whether of volumes too, or a function of the
+    arguments that says so; jit_min_elements: for a kernel of
     many NumPy calls, from how many elements of its array `sized_by` on it is worth a program of its own (None: never), and
     jit_warmup: once calls with the same shapes have worked on how many; laid_as: given the call's arguments, the places of arrays
     in the order in which torch looks at their memory's order for that of the result (None: as they come); host_indices: all arrays but the first may be the
@@ -95,7 +96,7 @@ class Op:
     """
 
     __slots__ = (
-        "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "follows_most", "function", "host_indices", "inplace",
+        "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "follows_volumes", "function", "host_indices", "inplace",
         "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "laid_as", "large", "name", "node", "number_first", "options", "shown", "number_nodes", "numbers", "of_complex", "out", "outputs",
         "places", "promote", "public", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "sized_by", "unrounded", "view", "wide",
     )  # fmt: skip
@@ -123,7 +124,7 @@ class Op:
         draws: str = "",
         unrounded: str = "",
         follows: tuple[int, ...] = (),
-        follows_volumes: bool = True,
+        follows_volumes: bool | Callable[..., bool] = True,
         jit_min_elements: int | None = None,
         jit_warmup: int = 10_000_000,
         sized_by: int = 0,
@@ -148,7 +149,7 @@ class Op:
         if jit_min_elements is not None:
             JIT_CANDIDATES.append(self)
         self.follows, self.columns, self.keeps = follows, columns, keeps
-        self.follows_most = 5 if follows_volumes else 4
+        self.follows_volumes = follows_volumes
         self.reference = return_columns(kernel, columns) if columns else kernel  # devices run this one
         self.kernel = self._laid_out(kernel)
         self.large: Callable | None = None  # what runs it for `jit_min_elements` and more
@@ -191,11 +192,11 @@ class Op:
         """The kernel whose results have the declared memory order."""
         if self.columns:
             kernel = return_columns(kernel, self.columns)
-        return follow_channels(kernel, self.follows, self.follows_most) if self.follows else kernel
+        return follow_channels(kernel, self.follows, self.follows_volumes) if self.follows else kernel
 
     def ordered_as_on_the_cpu(self, kernel: Callable) -> Callable:
         """A kernel of the operator, whose results have the memory order that entry points give to those of the CPU."""
-        kernel = follow_channels(kernel, self.follows, self.follows_most) if self.follows else kernel
+        kernel = follow_channels(kernel, self.follows, self.follows_volumes) if self.follows else kernel
         return _in_first_order(kernel) if self.kind == "binary" and self.laid_as is None else kernel
 
     def vjp(self, rule: Any) -> Any:
