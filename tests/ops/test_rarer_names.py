@@ -77,3 +77,14 @@ def test_products_with_a_sparse_second_matrix():
         torch.smm(torch.eye(3), torch.eye(3))
     assert torch.smm(s, torch.ones(3, 2)).to_dense().tolist() == [[1, 1]] * 3
     assert torch.sspaddmm(s, s, torch.ones(3, 3)).to_dense().tolist()[0] == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "order"),
+    [
+        ((2, 1, 2, 3), (3, 1, 2, 2), (0, 3, 2, 1)), ((3, 2, 1), (6, 0, 6), (0, 1, 2)), ((3, 1), (0, 3), (0, 1)),
+        ((2, 3), (1, 2), (1, 0)), ((2, 1), (0, 2), (0, 1)),
+    ],
+)  # fmt: skip
+def test_order_of_dimensions_with_equal_steps(shape, strides, order):
+    assert torch.zeros(99).as_strided(shape, strides).dim_order() == order
