@@ -120,13 +120,13 @@ def mse_loss(input, target, /, reduction="mean"):
 @mse_loss.vjp("input")
 def _(g, input, target, reduction):
     d = _difference(input, target)
-    return _in_rows(_scaled(d, g, reduction, 2.0))
+    return shown_as(_in_rows(_scaled(d, g, reduction, 2.0)), "MseLossBackwardBackward0")
 
 
 @mse_loss.vjp("target")
 def _(g, input, target, reduction):
     d = _difference(target, input)
-    return _in_rows(_scaled(d, g, reduction, 2.0))
+    return shown_as(_in_rows(_scaled(d, g, reduction, 2.0)), "MseLossBackwardBackward0")
 
 
 @composite()
@@ -175,7 +175,8 @@ def _(g, input, target, reduction, beta):
 
 def _smooth_gradient(g, x, other, reduction, beta):
     d = _difference(in_single(x), in_single(other))  # 16-bit floats are rounded once, at the end
-    return _in_rows(rounded_as(_scaled(_smooth_slope(d, beta), g, reduction), x))
+    gradient = rounded_as(_scaled(_smooth_slope(d, beta), g, reduction), x)
+    return shown_as(_in_rows(gradient), "SmoothL1LossBackwardBackward0")
 
 
 @primitive(jit_min_elements=MANY, jit_warmup=4_000_000)
@@ -201,14 +202,14 @@ def huber_loss(input, target, /, reduction="mean", delta=1.0):
 def _(g, input, target, reduction, delta):
     _same_type(input._array, target._array)
     d = _difference(input, target)
-    return _in_rows(_scaled(_bounded(d, delta), g, reduction))
+    return shown_as(_in_rows(_scaled(_bounded(d, delta), g, reduction)), "HuberLossBackwardBackward0")
 
 
 @huber_loss.vjp("target")
 def _(g, input, target, reduction, delta):
     _same_type(input._array, target._array)
     d = _difference(target, input)
-    return _in_rows(_scaled(_bounded(d, delta), g, reduction))
+    return shown_as(_in_rows(_scaled(_bounded(d, delta), g, reduction)), "HuberLossBackwardBackward0")
 
 
 @composite()
@@ -405,7 +406,7 @@ def _(g, input, target, reduction):
     z = (-target * input).exp()  # torch's kernel divides by it: nan where it is infinite
     kind, size = z._array.dtype, z._array.size
     part = _part(-1.0 / size, kind) if reduction == "mean" and size else -1.0
-    return target * z * part / (z + 1) * _share(g, z, "sum")
+    return shown_as(target * z * part / (z + 1) * _share(g, z, "sum"), "SoftMarginLossBackwardBackward0")
 
 
 @composite()
