@@ -268,6 +268,10 @@ class Pass:
         hooks = node.hooks
         if hooks is None:
             return g
+        if hooks.of_results and type(g) is list:
+            for i, others in hooks.of_results.items():
+                if g[i] is None and others.tensor:
+                    _run_hooks_without_gradient(others.tensor)
         if hooks.tensor:
             g = _run_tensor_hooks(hooks.tensor, g)
         if hooks.retain is not None:
@@ -616,6 +620,13 @@ def _run_tensor_hooks(table: Any, g: Tensor) -> Tensor:
         if new is not None:
             g = _checked(new, g, getattr(hook, "__name__", type(hook).__name__))
     return g
+
+
+def _run_hooks_without_gradient(table: Any) -> None:
+    """Call the hooks of a result that no gradient reaches, whose node runs for another one."""
+    for hook in list(table.values()):
+        if hook(None) is not None:
+            raise RuntimeError("can't replace a None gradient with a non-None value")
 
 
 def _checked(new: Any, old: Tensor, name: str) -> Tensor:

@@ -773,6 +773,50 @@ def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12
     """input divided by its p-norm over `dim`, which counts as at least `eps`."""
     ...
 
+def real(input: Tensor) -> Tensor:
+    """The real part: a view of a complex tensor, the tensor itself otherwise."""
+    ...
+
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part of a complex tensor, a view."""
+    ...
+
+def view_as_real(input: Tensor) -> Tensor:
+    """The real and imaginary parts of a complex tensor as a last dimension: a view."""
+    ...
+
+def view_as_complex(input: Tensor) -> Tensor:
+    """Pairs in the last dimension as complex numbers: a view."""
+    ...
+
+def conj(input: Tensor) -> Tensor:
+    """The conjugate of a complex tensor: a view, whose elements are conjugated when they are read. Any other tensor itself."""
+    ...
+
+def _neg_view(input: Tensor) -> Tensor:
+    """The negative of a tensor: a view, whose elements are negated when they are read. Shape: (*) -> (*)"""
+    ...
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself, or a copy with its elements where they are those of another tensor, conjugated."""
+    ...
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself, or a copy with its elements where they are those of another tensor, negated."""
+    ...
+
+def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
+    """The conjugate of each element, computed; the tensor itself where it is not complex."""
+    ...
+
+def angle(input: Tensor, *, out: Any = None) -> Tensor:
+    """The angle of each element in the complex plane, in radians from -pi to pi: of real numbers 0, or pi below 0."""
+    ...
+
+def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
+    """The complex numbers real + i imag."""
+    ...
+
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """The tensor with dimensions `dim0` and `dim1` exchanged: a view."""
     ...
@@ -972,6 +1016,14 @@ def split_copy(input: Tensor, split_size: Any, dim: _int = 0, *, axis: _int | Se
 
 def split_with_sizes_copy(input: Tensor, split_sizes: _int | Sequence[_int], dim: _int = 0, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> tuple[Tensor, ...]:
     """`split_with_sizes` as a copy: no later write to the input shows."""
+    ...
+
+def view_as_real_copy(input: Tensor, *, out: Any = None) -> Tensor:
+    """`view_as_real` as a copy: no later write to the input shows."""
+    ...
+
+def view_as_complex_copy(input: Tensor, *, out: Any = None) -> Tensor:
+    """`view_as_complex` as a copy: no later write to the input shows."""
     ...
 
 def unfold_copy(input: Tensor, dimension: _int, size: _int | Sequence[_int], step: Any, *, out: Any = None) -> Tensor:
@@ -1948,50 +2000,6 @@ def ldexp(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
 
 def frexp(input: Tensor, *, out: Any = None) -> _return_types.frexp:
     """(mantissa, exponent) of each element, with |mantissa| in [0.5, 1) and input = mantissa * 2^exponent."""
-    ...
-
-def real(input: Tensor) -> Tensor:
-    """The real part: a view of a complex tensor, the tensor itself otherwise."""
-    ...
-
-def imag(input: Tensor) -> Tensor:
-    """The imaginary part of a complex tensor, a view."""
-    ...
-
-def view_as_real(input: Tensor) -> Tensor:
-    """The real and imaginary parts of a complex tensor as a last dimension: a view."""
-    ...
-
-def view_as_complex(input: Tensor) -> Tensor:
-    """Pairs in the last dimension as complex numbers: a view."""
-    ...
-
-def conj(input: Tensor) -> Tensor:
-    """The conjugate of a complex tensor: a view, whose elements are conjugated when they are read. Any other tensor itself."""
-    ...
-
-def _neg_view(input: Tensor) -> Tensor:
-    """The negative of a tensor: a view, whose elements are negated when they are read. Shape: (*) -> (*)"""
-    ...
-
-def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself, or a copy with its elements where they are those of another tensor, conjugated."""
-    ...
-
-def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself, or a copy with its elements where they are those of another tensor, negated."""
-    ...
-
-def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
-    """The conjugate of each element, computed; the tensor itself where it is not complex."""
-    ...
-
-def angle(input: Tensor, *, out: Any = None) -> Tensor:
-    """The angle of each element in the complex plane, in radians from -pi to pi: of real numbers 0, or pi below 0."""
-    ...
-
-def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
-    """The complex numbers real + i imag."""
     ...
 
 @overload

@@ -27,6 +27,7 @@ from rushlight.ops.pointwise.multiply_add import multiply_add
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # elements: what an update touches of a piece stays in the cache. Adam over 4 million: 22 ms whole, 15 ms in pieces
 _PIECE = 65536
+_LARGE = 1e30  # a step size is divided by a bias correction, of up to 1e-8
 _PLAIN = frozenset((bool, int, float, type(None)))
 _new = object.__new__
 
@@ -77,8 +78,16 @@ def _part_of(t: Any) -> Any:
 
 
 def _needs_tensors(mode: State, options: dict[str, Any]) -> bool:
-    """Whether someone listens to every call, the step should be differentiable, or an option is a tensor."""
-    if mode.grad or (mode.level > 1 and not hasattr(mode.listener, "updated")):
+    """Whether someone listens to every call, the step should be differentiable, or an option is a tensor or too large a number.
+
+    The operators raise torch's error for a number that a parameter's type cannot hold.
+    """
+    if (
+        options.get("lr", 0) > _LARGE
+        or options.get("weight_decay", 0) > _LARGE
+        or mode.grad
+        or (mode.level > 1 and not hasattr(mode.listener, "updated"))
+    ):
         return True
     values = options.values()
     return not _PLAIN.issuperset(map(type, values)) and any(isinstance(value, Tensor) for value in values)

@@ -122,7 +122,8 @@ def dsmm(input: Any, mat2: Any) -> Any:
 
 def smm(input: Any, mat: Any) -> Any:
     """The product of a sparse and a dense matrix as a sparse one."""
-    return OPS["mm"](_sparse(input, "smm"), mat).to_sparse()
+    _check_sspaddmm(input, mat)
+    return OPS["mm"](input, mat).to_sparse()
 
 
 def hspmm(mat1: Any, mat2: Any) -> Any:
@@ -136,9 +137,15 @@ def hspmm(mat1: Any, mat2: Any) -> Any:
 
 def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * input + alpha * (mat1 @ mat2) with sparse input and mat1: sparse."""
-    product = OPS["mm"](_sparse(mat1, "sspaddmm"), mat2)
-    product = product if isinstance(product, SparseTensor) else product.to_sparse()
-    return input * beta + product * alpha
+    _check_sspaddmm(mat1, mat2)
+    return input * beta + OPS["mm"](mat1, mat2).to_sparse() * alpha
+
+
+def _check_sspaddmm(mat1: Any, mat2: Any) -> None:
+    if not isinstance(mat1, SparseTensor):
+        raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
+    if isinstance(mat2, SparseTensor):
+        raise RuntimeError("sspaddmm: expected 'mat2' to have strided layout, got 'mat2' with layout Sparse")
 
 
 def saddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:

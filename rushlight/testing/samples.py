@@ -218,6 +218,8 @@ _table(
     {
         "slice_copy": [S(X, 1, 0, 2), S(X, 0, 1)],
         "view_copy": [S(X, (3, 2))],
+        "view_as_real_copy": [S(F(3, complex=True))],
+        "view_as_complex_copy": [S(F(3, 2))],
         "unfold_copy": [S(F(5), 0, 2, 1)],
         "Tensor.view": [S(X, 3, 2), S(X, -1), S(F(0, 3), 3, 0)],
         "Tensor.view_as": [S(X, F(3, 2))],

@@ -237,3 +237,28 @@ def test_replaced_parts_and_rounding_modes():
         assert len(y.grad_fn.next_functions) == (1 if name == "RenormBackward0" else 2)
     ga, gb = torch.autograd.grad(made["SliceScatterBackward0"].sum(), (a, b))
     assert ga.sum().item() == 4 and gb.sum().item() == 8
+
+
+@pytest.mark.parametrize(
+    ("name", "f"),
+    [
+        ("MseLossBackwardBackward0", lambda x: F.mse_loss(x, x.detach() + 1)),
+        ("SmoothL1LossBackwardBackward0", lambda x: F.smooth_l1_loss(x, x.detach() + 1)),
+        ("HuberLossBackwardBackward0", lambda x: F.huber_loss(x, x.detach() + 1)),
+        ("SoftMarginLossBackwardBackward0", lambda x: F.soft_margin_loss(x, x.detach().sign())),
+        ("SoftmaxBackwardDataBackward0", lambda x: x.softmax(0)),
+        ("LogSoftmaxBackwardDataBackward0", lambda x: F.cross_entropy(x, torch.tensor([0, 1]))),
+        ("TanhBackwardBackward0", torch.tanh),
+        ("EluBackwardBackward0", F.selu),
+        ("EluBackwardBackward0", F.celu),
+        ("HardshrinkBackwardBackward0", F.hardshrink),
+        ("SoftshrinkBackwardBackward0", F.softshrink),
+        ("ThresholdBackwardBackward0", lambda x: F.threshold(x, 0.0, 1.0)),
+        ("HardswishBackwardBackward0", F.hardswish),
+        ("IndexPutImplBackward0", lambda x: x[torch.tensor([0, 0])] ** 2),
+    ],
+)  # fmt: skip
+def test_gradients_have_torchs_nodes(name, f):
+    x = torch.tensor([[0.3, -0.6, 2.0], [1.0, 4.0, -3.0]], requires_grad=True)
+    (g,) = torch.autograd.grad(f(x).sum(), x, create_graph=True)
+    assert g.grad_fn.name() == name

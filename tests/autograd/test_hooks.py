@@ -315,3 +315,43 @@ def test_hooks_of_leaves_that_are_not_wanted_are_not_called():
     (a * b).sum().backward(inputs=[b])
     rl.autograd.backward([a, b], [rl.ones(2), rl.ones(2)], inputs=[b])
     assert called == ["b"] * 3 and a.grad is None
+
+
+def test_hooks_of_results_without_a_gradient_get_none():
+    seen, x = [], rl.ones(3, 2, requires_grad=True)
+    a, b, c = x.unbind(0)
+    for name, part in (("a", a), ("c", c)):
+        part.register_hook(lambda g, name=name: seen.append((name, g is None)))
+    c.register_hook(lambda g: None).remove()
+    b.sum().backward(retain_graph=True)
+    assert seen == [("a", True), ("c", True)] and x.grad.tolist() == [[0, 0], [1, 1], [0, 0]]
+    del c  # whose hooks are the node's
+    seen.clear()
+    a.sum().backward()
+    assert sorted(seen) == [("a", False), ("c", True)]
+
+
+def test_hooks_without_a_gradient_give_none():
+    a, b = rl.ones(2, 2, requires_grad=True).unbind(0)
+    a.register_hook(lambda g: rl.ones(2))
+    with pytest.raises(RuntimeError, match="can't replace a None gradient with a non-None value"):
+        b.sum().backward()
+
+
+def test_hooks_of_a_functions_second_result():
+    seen = []
+
+    class Both(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, a, b):
+            return a * 2 + b * 3
+
+    x = rl.ones(2, requires_grad=True)
+    p, q = Both.apply(x)
+    q.register_hook(seen.append)
+    p.sum().backward()
+    assert seen == [None] and x.grad.tolist() == [2, 2]

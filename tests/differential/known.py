@@ -177,12 +177,6 @@ KEPT: list[tuple[str, str, str, str]] = [
     ),
     ("(lambda x: hash(x) == id(x))(torch.ones(1))", "True", "False", "Python's own hash of an object"),
     (
-        "hooks_of_others()",
-        "[True, True]",
-        "[]",
-        "hooks of results that no gradient reaches are not called; torch calls those of one operator's with None",
-    ),
-    (
         "len(kept(lambda x: F.layer_norm(x, (2,)), leaf(1.0, 2.0)))",
         "3",
         "1",

@@ -31,14 +31,6 @@ def kept(f, x):
     return sizes
 
 
-def hooks_of_others():
-    seen, parts = [], (torch.ones(3, requires_grad=True) * 1).unbind()
-    for part in parts[::2]:
-        part.register_hook(lambda g: seen.append(g is None))
-    parts[1].backward()
-    return seen
-
-
 def asked(call):
     """The operators that a mode is asked for, in a process of its own: functions that were ever asked for ask from then on."""
     program = (
@@ -56,7 +48,7 @@ def asked(call):
 
 NAMES = {
     "torch": torch, "F": F, "inf": math.inf, "nan": math.nan, "leaf": leaf, "grad": grad, "second": second, "kept": kept,
-    "hooks_of_others": hooks_of_others, "asked": asked,
+    "asked": asked,
 }  # fmt: skip
 
 

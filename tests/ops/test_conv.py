@@ -257,3 +257,20 @@ def test_an_input_without_channels_has_none_after_a_convolution(n):
     y.sum().backward()
     assert x.grad.shape == x.shape and w.grad.shape == w.shape
     assert conv(x[0], w).shape == (0, *[4] * n)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_volumes_follow_channels_last_where_torch_asks_onednn(transposed):
+    """torch leaves single volumes, and those of float64, to a kernel of its own, whose results are contiguous."""
+
+    def followed(n=1, d=rl.float32, kernel=3, groups=1, size=6):
+        x = rl.ones(n, 4, size, size, size, dtype=d).to(memory_format=rl.channels_last_3d)
+        w = rl.ones(4, 4 // groups, kernel, kernel, kernel, dtype=d)
+        f = rl.nn.functional.conv_transpose3d if transposed else rl.nn.functional.conv3d
+        y = f(x, w, groups=groups)
+        assert y.is_contiguous() != y.is_contiguous(memory_format=rl.channels_last_3d)
+        return not y.is_contiguous()
+
+    assert not followed() and followed(n=2) and followed(groups=2) and followed(kernel=4)
+    assert not followed(n=2, d=rl.float64) and not followed(d=rl.float64, groups=2)
+    assert followed(d=rl.bfloat16) and not followed(size=7)

@@ -286,3 +286,13 @@ def test_lbfgs_limits():
 def test_muon_wants_matrices():
     with pytest.raises(ValueError, match="Muon only supports 2D parameters"):
         torch.optim.Muon([torch.ones(2, requires_grad=True)])
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adadelta"])
+def test_steps_that_a_parameters_type_cannot_hold(name):
+    p = torch.ones(3, requires_grad=True)
+    p.grad = torch.ones(3)
+    optimizer = getattr(torch.optim, name)([p], lr=1e39)
+    for _ in range(4):
+        with pytest.raises(RuntimeError, match="value cannot be converted to type float without overflow"):
+            optimizer.step()

@@ -24,7 +24,7 @@ from ..tensor.size import missing
 from ..tensor.storage import Storage, storage_of, tick
 from ..tensor.strides import ordered, ordered_among
 from ..tensor.tensor import Tensor
-from . import number_first
+from . import number_first, number_options
 from . import slow_path as slow
 from .autocast import Off
 from .mode import thread
@@ -526,7 +526,7 @@ def call(input, other{out}):
         a = input._array
         d = a.dtype
         kind = type(other)
-        if kind is float or kind is int:
+        if kind is float or (kind is int and -536870912 < other < 536870912):
             if d is not F32 and d is not F64{integers}:
                 return {slow}(record, (input, other), (), None)
             b = other
@@ -553,7 +553,10 @@ def call(other, input):
     try:
         b = other._array
         d = b.dtype
-        if (type(input) is not float and type(input) is not int) or (d is not F32 and d is not F64):
+        kind = type(input)
+        if (
+            kind is not float and (kind is not int or not -536870912 < input < 536870912)
+        ) or (d is not F32 and d is not F64):
             return slow_operator(record, (input, other), (), None)
         a = input
         e0 = None
@@ -670,6 +673,12 @@ def _flags_only(record: Op, otherwise: str) -> str:
     return _ARRAYS_ONLY.format(checks=" or ".join(checks), otherwise=otherwise) if checks else ""
 
 
+def _numbers_held(record: Op, otherwise: str) -> str:
+    """The lines that leave for the slow path where a number among the options may be too large for its type."""
+    checks = number_options.condition(record.options, "a0")
+    return _ARRAYS_ONLY.format(checks=checks, otherwise=otherwise) if checks else ""
+
+
 def _general_text(record: Op) -> tuple[str, Saved]:
     sig = record.signature
     if sig.variadic:
@@ -700,6 +709,7 @@ def _general_text(record: Op) -> tuple[str, Saved]:
         metadata=metadata,
         type_check=_arrays_only(record, variables, otherwise)
         + _flags_only(record, otherwise)
+        + _numbers_held(record, otherwise)
         + _mixed_types(record, variables, otherwise),
         kernel=_chosen_kernel(record, f"a{record.sized_by}"),
         arrays="".join(v[1] + ", " for v in variables.values()),

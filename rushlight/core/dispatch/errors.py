@@ -35,6 +35,8 @@ def explain(name: str, arrays: list[Any], error: Exception, metadata: tuple = ()
             broadcast_shapes(*shapes)
         except RuntimeError as wrong:
             return wrong
+    if isinstance(error, OverflowError) and str(error).startswith("int too"):  # an integer that no float holds
+        return error
     if isinstance(error, MemoryError):
         return out_of_memory(error)
     facts = ", ".join(f"{list(a.shape)} {a.dtype}" for a in arrays if isinstance(a, np.ndarray))

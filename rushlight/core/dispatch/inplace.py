@@ -36,6 +36,7 @@ from . import number_first
 from .docs import of_inplace
 from .extension_points import profiled_pass
 from .mode import State, emit_event, thread
+from .number_options import check_read
 from .overlap import (
     at_places,
     by_element,
@@ -52,7 +53,7 @@ from .overlap import (
     store,
 )
 from .python_signatures import PARSED_FIRST, call_error, raise_call_error, refused
-from .scalars import fits_floats, number_as
+from .scalars import check_parsed, number_as
 from .signatures import OfInplace, binary_operator
 from .slow_path import (
     READS_ELSEWHERE,
@@ -157,13 +158,9 @@ def _binary_method(record: Op, careful: Any = None) -> Any:
             a = self._array
             d = a.dtype
             kind = type(other)
-            if kind is float or kind is int:
-                fits = (
-                    d is F32
-                    or d is F64
-                    or (d is _I64 and kind is int and record.kernel in _RING and fits_floats(other))
-                )
-                b = other if fits else None
+            if kind is float or (kind is int and -536870912 < other < 536870912):
+                is_whole = kind is int and d is _I64 and record.kernel in _RING
+                b = other if d is F32 or d is F64 or is_whole else None
             elif (
                 isinstance(other, Tensor)
                 and (level == 0 or other._edge is None)
@@ -319,6 +316,8 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     if conjugated.exist:
         others = tuple(map(plain, others))
     tensors = (self, *others)
+    if record.options:
+        check_read(record.options, metadata)
     if state.dispatching:
         return state.dispatching.call(record, tensors, metadata, writes=True)
     if state.listener is not None and (result := composed(record, tensors, metadata)) is not None:
@@ -525,6 +524,7 @@ def _prepare(record: Op, self: Tensor, tensors: tuple) -> list:
             if other._array.dtype is a.dtype:
                 return [a, other._array]
         elif (type(other) is float or type(other) is int) and not (record.unrounded and a.itemsize == 2):
+            check_parsed(other)
             return [a, other]
     arrays = prepare(record, tensors)
     result = dtypes.bool_ if record.promote == "bool" else common_type(record, tensors)

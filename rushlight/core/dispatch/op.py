@@ -36,6 +36,7 @@ from . import docs, entry, signatures
 from .autocast import followed
 from .inplace import make_inplace, make_inplace_operator
 from .mode import take_target
+from .number_options import options_of
 from .torch_kernels import lacking
 from .wrong_arguments import EXPLAINED_METHODS, explained
 
@@ -80,21 +81,23 @@ class Op:
     of the node where `node_name` does not give it; number_nodes: its names where the second operand of a row is a number, and
     where the first is; inplace, out: also `name_`, accepts `out=`; samples: inputs for tests; draws: "shape" or "data" where the kernel takes random numbers, by
     what decides how many; unrounded: "other" or "any" where a number (as the second operand, or as either) meets 16-bit floats
-    in float32; follows: positions of arrays whose channels-last layout the result takes; jit_min_elements: for a kernel of
+    in float32; follows: positions of arrays whose channels-last layout the result takes, and follows_volumes: whether of volumes too, or a function of the
+    arguments that says so; jit_min_elements: for a kernel of
     many NumPy calls, from how many elements of its array `sized_by` on it is worth a program of its own (None: never), and
     jit_warmup: once calls with the same shapes have worked on how many; laid_as: given the call's arguments, the places of arrays
     in the order in which torch looks at their memory's order for that of the result (None: as they come); host_indices: all arrays but the first may be the
     host's where that one is on a device, as torch takes indices; number_first: the numbers that older programs give before
     the tensors that they multiply (`number_first.py`); numbers: all operands may be Python numbers;
     columns: positions of results that are matrices stored column by column; lacks: the kinds of types that torch's kernel lacks
-    (`torch_kernels.py`); of_complex: the kernel for complex numbers, where it is another one; public: users call it by its name, and torch's messages are those of wrong calls;
+    (`torch_kernels.py`); options: the numbers among its options, and the types that hold them
+    (`number_options.py`); of_complex: the kernel for complex numbers, where it is another one; public: users call it by its name, and torch's messages are those of wrong calls;
     keeps: inputs that torch saves as a view made in the call, so that backward reads the memory of that
     time also after `t.data = ...`, each with a test of the saved array where that is not always so, or None.
     """
 
     __slots__ = (
-        "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "follows_most", "function", "host_indices", "inplace",
-        "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "laid_as", "large", "name", "node", "number_first", "shown", "number_nodes", "numbers", "of_complex", "out", "outputs",
+        "_node_class", "checks", "columns", "differentiable", "doc", "draws", "extras", "follows", "follows_volumes", "function", "host_indices", "inplace",
+        "keeps", "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "laid_as", "large", "name", "node", "number_first", "options", "shown", "number_nodes", "numbers", "of_complex", "out", "outputs",
         "places", "promote", "public", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "sized_by", "unrounded", "view", "wide",
     )  # fmt: skip
 
@@ -121,7 +124,7 @@ class Op:
         draws: str = "",
         unrounded: str = "",
         follows: tuple[int, ...] = (),
-        follows_volumes: bool = True,
+        follows_volumes: bool | Callable[..., bool] = True,
         jit_min_elements: int | None = None,
         jit_warmup: int = 10_000_000,
         sized_by: int = 0,
@@ -146,7 +149,7 @@ class Op:
         if jit_min_elements is not None:
             JIT_CANDIDATES.append(self)
         self.follows, self.columns, self.keeps = follows, columns, keeps
-        self.follows_most = 5 if follows_volumes else 4
+        self.follows_volumes = follows_volumes
         self.reference = return_columns(kernel, columns) if columns else kernel  # devices run this one
         self.kernel = self._laid_out(kernel)
         self.large: Callable | None = None  # what runs it for `jit_min_elements` and more
@@ -160,6 +163,7 @@ class Op:
         self.samples, self.draws, self.unrounded = samples, draws, unrounded
         self.signature = entry.Signature(kernel) if self.kind == "general" else entry.POINTWISE[self.kind]
         self.lacks = lacking(name)
+        self.options = options_of(name, self.signature.metadata)
         self.places: Callable | None = None  # where it writes in place, for a tensor whose elements share memory
         self.checks: list[Callable] = []  # `checks.guard` adds them: they raise torch's errors, given the operands
         self.rules: dict[str | None, Callable] = rules or {}
@@ -188,11 +192,11 @@ class Op:
         """The kernel whose results have the declared memory order."""
         if self.columns:
             kernel = return_columns(kernel, self.columns)
-        return follow_channels(kernel, self.follows, self.follows_most) if self.follows else kernel
+        return follow_channels(kernel, self.follows, self.follows_volumes) if self.follows else kernel
 
     def ordered_as_on_the_cpu(self, kernel: Callable) -> Callable:
         """A kernel of the operator, whose results have the memory order that entry points give to those of the CPU."""
-        kernel = follow_channels(kernel, self.follows, self.follows_most) if self.follows else kernel
+        kernel = follow_channels(kernel, self.follows, self.follows_volumes) if self.follows else kernel
         return _in_first_order(kernel) if self.kind == "binary" and self.laid_as is None else kernel
 
     def vjp(self, rule: Any) -> Any:

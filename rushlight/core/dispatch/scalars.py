@@ -15,7 +15,9 @@ __all__ = [
     "NUMBERS",
     "check_flag",
     "check_number",
+    "check_parsed",
     "exact",
+    "filling",
     "flag_type",
     "float_of",
     "number_as",
@@ -41,16 +43,21 @@ def _lost(d: dtypes.dtype) -> RuntimeError:
     return RuntimeError(f"value cannot be converted to type {_C_NAMES.get(d.name, d.name)} without overflow")
 
 
+def check_parsed(value: Any) -> None:
+    """Raise torch's OverflowError for an integer that its parser of arguments cannot read, which takes 64 bits."""
+    if isinstance(value, int) and not -_LONG <= value < 2 * _LONG:
+        raise OverflowError("can't convert negative int to unsigned" if value < 0 else "int too big to convert")
+
+
 def number_as(value: Any, d: dtypes.dtype) -> np.ndarray:
-    """A Python number as a 0-d array of type `d`; integers wrap around as in torch."""
+    """A Python number as a 0-d array of type `d`; integers wrap around as in torch. Raises `check_parsed`'s error."""
+    check_parsed(value)
     if isinstance(value, _COMPLEX) and 0 < d.category < 3:
         if value.imag:
             raise _lost(d)
         value = value.real
     if d.category == 1:
         value = int(value)
-        if not -_LONG <= value < 2 * _LONG:
-            raise OverflowError("can't convert negative int to unsigned" if value < 0 else "int too big to convert")
         bits = 8 * d.itemsize
         value &= (1 << bits) - 1
         if d.is_signed and value >> (bits - 1):
@@ -127,8 +134,7 @@ def exact(value: Any, kind: np.dtype) -> Any:
     d = dtypes.from_numpy(kind)
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, int) and not -_LONG <= value < 2 * _LONG:
-        raise OverflowError("int too big to convert")
+    check_parsed(value)
     if isinstance(value, complex) and d.category < 3:
         if value.imag and d.category:
             raise _lost(d)
@@ -139,6 +145,18 @@ def exact(value: Any, kind: np.dtype) -> Any:
     if largest is not None and any(largest < abs(part) < np.inf for part in _parts(value)):
         raise _lost(d)
     return number_as(value, d).item() if d.category == 1 else bool(value) if not d.category else _held(value, d)
+
+
+def filling(value: Any, kind: np.dtype, count: int) -> Any:
+    """The number that fills `count` elements of NumPy's type `kind`, by `exact`, but for one element of 16-bit floats.
+
+    torch writes that as a double: a number beyond its range is infinity.
+    """
+    if count != 1 or kind.itemsize != 2 or kind.kind in "iu":
+        return exact(value, kind)
+    if isinstance(value, _COMPLEX) and value.imag:
+        raise _lost(dtypes.float64)
+    return number_as(value, dtypes.from_numpy(kind)).item()
 
 
 @functools.cache

@@ -33,6 +33,7 @@ from .autocast import Off
 from .errors import argument_type, explain, type_error
 from .extension_points import pack_saved, trace_results
 from .mode import emit_event, in_kernel, may_branch_on_data, thread
+from .number_options import check_read, held
 from .overlap import (
     by_element,
     check_apart,
@@ -103,6 +104,8 @@ def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -
         name = record.name.partition(".")[0]
         if wrong := wrong_flag(name, [(n, metadata[i]) for i, n in record.signature.flags]):
             raise flag_type(name, *wrong) from None
+    if record.options:
+        check_read(record.options, metadata)
     if state.dispatching:
         return state.dispatching.call(record, tensors, metadata)
     if conjugated.exist and any(map(is_conjugated, tensors)):
@@ -247,6 +250,8 @@ def execute(record: Op, arrays: list, metadata: tuple) -> Any:
     """Run the kernel without NumPy's floating-point warnings; errors have torch's message."""
     if record.lacks:
         _refuse_lacking(record, arrays, metadata)
+    if record.options:
+        metadata = held(record.options, metadata, arrays[0].dtype)
     try:
         where = backend_of(arrays)
         if where is None and not in_kernel.get():

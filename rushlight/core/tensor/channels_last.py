@@ -65,14 +65,21 @@ def in_format_of(r: np.ndarray, a: np.ndarray) -> np.ndarray:
     return in_channels_last(r) if is_last else np.ascontiguousarray(r)
 
 
-def follow_channels(kernel: Callable, positions: tuple[int, ...], most: int = 5) -> Callable:
-    """`kernel`, whose results are channels-last if one of the arrays at these positions is; most: its dimensions."""
+def follow_channels(kernel: Callable, positions: tuple[int, ...], volumes: Any = True) -> Callable:
+    """`kernel`, whose results are channels-last if one of the arrays at these positions is.
+
+    volumes: whether those of volumes are, or a function that says so of the kernel's arguments.
+    """
+    most = 5 if volumes else 4
+    says = volumes if callable(volumes) else None
 
     def following(*arguments: Any, **metadata: Any) -> Any:
         r = kernel(*arguments, **metadata)
         for i in positions:
             a = arguments[i]
             if 3 < a.ndim <= most and a.strides[1] <= a.strides[-1] and is_channels_last(a):
+                if a.ndim == 5 and says is not None and not says(*arguments):
+                    return r
                 return tuple(map(in_channels_last, r)) if type(r) is tuple else in_channels_last(r)
         return r
 

@@ -9,7 +9,7 @@ from ..dispatch.op import OPS
 from ..warn import warn
 from .layout import channels_last, contiguous_format, memory_format
 from .storage import address_of, storage_of
-from .strides import element_strides
+from .strides import element_strides, innermost_first
 from .tensor import Tensor
 
 __all__ = ["dim_order", "is_set_to", "new_empty_strided", "resize", "resize_as"]
@@ -35,7 +35,7 @@ def dim_order(self: Tensor, *, ambiguity_check: bool | list[Any] = False) -> tup
         return tuple(range(self.dim()))
     if channels and not rows:
         return 0, 2, 3, 1
-    return tuple(sorted(range(self.dim()), key=lambda d: -strides[d]))
+    return tuple(innermost_first(tuple(self.shape), [strides])[::-1])
 
 
 def _is_dense(t: Tensor, memory_format: Any) -> bool:

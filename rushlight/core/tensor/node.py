@@ -356,7 +356,7 @@ def inner(name: str, *edges: Any) -> Inner:
 class Hooks:
     """The hooks of one node or leaf: on the tensor's gradient, before and after the node, after accumulation."""
 
-    __slots__ = ("tensor", "pre", "post", "accumulated", "retain", "packed", "grad_dtype", "__weakref__")
+    __slots__ = ("tensor", "pre", "post", "accumulated", "retain", "packed", "grad_dtype", "of_results", "__weakref__")
 
     def __init__(self):
         self.tensor: Any = None
@@ -364,6 +364,7 @@ class Hooks:
         self.post: Any = None
         self.accumulated: Any = None
         self.retain: Any = None  # weak reference to the tensor whose .grad is kept
+        self.of_results: dict[int, Hooks] | None = None  # of a node with several results: those of its results
         self.packed = False  # whether saved-tensor hooks packed what the node saved
         self.grad_dtype: Any = ()  # of a leaf: the dtype that its gradient takes, None for any; (): the tensor's
 
@@ -391,7 +392,10 @@ def may_wait(hooks: Any) -> bool:
 
 
 def hooks_of(edge: Any) -> Hooks:
-    """The hooks of a node or leaf, made on first need."""
+    """The hooks of a node or leaf, made on first need. A node knows those of its results, which it may get no gradient of."""
     if edge.hooks is None:
         edge.hooks = Hooks()
+        if type(edge) is Output:
+            parent = hooks_of(edge.edges[0])
+            parent.of_results = {**(parent.of_results or {}), edge.index: edge.hooks}
     return edge.hooks

@@ -95,7 +95,10 @@ def in_columns(a: np.ndarray) -> np.ndarray:
     if a.ndim < 2:
         return a
     rows = a.swapaxes(-1, -2)
-    return (rows if rows.flags.c_contiguous else rows.copy(order="C")).swapaxes(-1, -2)
+    rows = rows if rows.flags.c_contiguous else rows.copy(order="C")
+    if 1 in rows.shape:  # along which NumPy's strides may be any
+        rows = rows.reshape(-1).reshape(rows.shape)
+    return rows.swapaxes(-1, -2)
 
 
 def return_columns(kernel: Callable, positions: tuple[int, ...]) -> Callable:

@@ -853,6 +853,46 @@ class Tensor:
         """The logarithm of `softmax`, without overflow."""
         ...
 
+    @property
+    def real(self) -> Tensor:
+        """The real part: a view of a complex tensor, the tensor itself otherwise."""
+        ...
+    @real.setter
+    def real(self, value: Tensor) -> None: ...
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary part of a complex tensor, a view."""
+        ...
+    @imag.setter
+    def imag(self, value: Tensor) -> None: ...
+    def conj(self) -> Tensor:
+        """The conjugate of a complex tensor: a view, whose elements are conjugated when they are read. Any other tensor itself."""
+        ...
+
+    def _neg_view(self) -> Tensor:
+        """The negative of a tensor: a view, whose elements are negated when they are read. Shape: (*) -> (*)"""
+        ...
+
+    def resolve_conj(self) -> Tensor:
+        """The tensor itself, or a copy with its elements where they are those of another tensor, conjugated."""
+        ...
+
+    def resolve_neg(self) -> Tensor:
+        """The tensor itself, or a copy with its elements where they are those of another tensor, negated."""
+        ...
+
+    def conj_physical(self) -> Tensor:
+        """The conjugate of each element, computed; the tensor itself where it is not complex."""
+        ...
+
+    def conj_physical_(self) -> Self:
+        """In-place form of `conj_physical`."""
+        ...
+
+    def angle(self) -> Tensor:
+        """The angle of each element in the complex plane, in radians from -pi to pi: of real numbers 0, or pi below 0."""
+        ...
+
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """The tensor with dimensions `dim0` and `dim1` exchanged: a view."""
         ...
@@ -1897,46 +1937,6 @@ class Tensor:
 
     def frexp(self) -> _return_types.frexp:
         """(mantissa, exponent) of each element, with |mantissa| in [0.5, 1) and input = mantissa * 2^exponent."""
-        ...
-
-    @property
-    def real(self) -> Tensor:
-        """The real part: a view of a complex tensor, the tensor itself otherwise."""
-        ...
-    @real.setter
-    def real(self, value: Tensor) -> None: ...
-    @property
-    def imag(self) -> Tensor:
-        """The imaginary part of a complex tensor, a view."""
-        ...
-    @imag.setter
-    def imag(self, value: Tensor) -> None: ...
-    def conj(self) -> Tensor:
-        """The conjugate of a complex tensor: a view, whose elements are conjugated when they are read. Any other tensor itself."""
-        ...
-
-    def _neg_view(self) -> Tensor:
-        """The negative of a tensor: a view, whose elements are negated when they are read. Shape: (*) -> (*)"""
-        ...
-
-    def resolve_conj(self) -> Tensor:
-        """The tensor itself, or a copy with its elements where they are those of another tensor, conjugated."""
-        ...
-
-    def resolve_neg(self) -> Tensor:
-        """The tensor itself, or a copy with its elements where they are those of another tensor, negated."""
-        ...
-
-    def conj_physical(self) -> Tensor:
-        """The conjugate of each element, computed; the tensor itself where it is not complex."""
-        ...
-
-    def conj_physical_(self) -> Self:
-        """In-place form of `conj_physical`."""
-        ...
-
-    def angle(self) -> Tensor:
-        """The angle of each element in the complex plane, in radians from -pi to pi: of real numbers 0, or pi below 0."""
         ...
 
     @overload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite
 from ...core.dispatch.overlap import shares_places
-from ...core.dispatch.scalars import exact, scalar_of
+from ...core.dispatch.scalars import filling, scalar_of
 from ...core.dispatch.slow_path import is_computed
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import dense_like, keep_strides
@@ -189,7 +190,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
         raise type_error(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     shape = _shape("full", (size,), None)
     kind = numpy_type(dtype, dtypes.of_number(value)) if out is None else kind_of("full", out, dtype)
-    value = exact(value, kind)
+    value = filling(value, kind, math.prod(shape))
     if out is not None:
         values = fresh(run_on(backend_like(out), np.full, shape, value, kind))
         return put("full", sized(out, shape), values, requires_grad, may_share=True)
@@ -280,7 +281,7 @@ def full_like(
     a = made_like(dense_like, input._array, numpy_type(dtype, input.dtype), device)
     if is_computed(fill_value):
         return fresh(arranged(a, memory_format), requires_grad).fill_(fill_value.detach())
-    np.copyto(a, exact(scalar_of(fill_value, "full_like", "fill_value", 2), a.dtype), "unsafe")
+    np.copyto(a, filling(scalar_of(fill_value, "full_like", "fill_value", 2), a.dtype, a.size), "unsafe")
     return fresh(arranged(a, memory_format), requires_grad)
 
 

@@ -11,7 +11,7 @@ from ...core.device import devices
 from ...core.device.buffer import Buffer
 from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import composite
-from ...core.dispatch.scalars import exact, scalar_of
+from ...core.dispatch.scalars import filling, scalar_of
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast_like
 from ...core.tensor.storage import expose, storage_of
@@ -420,5 +420,5 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False, 
     tensor(3.)
     """
     kind = numpy_type(dtype, dtypes.get_default_dtype())
-    value = np.array(exact(scalar_of(s, "scalar_tensor", "s", 1), kind), kind)
+    value = np.array(filling(scalar_of(s, "scalar_tensor", "s", 1), kind, 1), kind)
     return fresh(value, requires_grad, backend_for(device))

@@ -353,7 +353,7 @@ def _(g, tensors_rest, tensors_shape):
     return (_index_backward(g, *tensors_rest, shape=tensors_shape[0]), *(None,) * len(tensors_rest))
 
 
-@primitive(name="_index_backward", public=False, host_indices=True)
+@primitive(name="_index_backward", public=False, host_indices=True, node="IndexPutImplBackward0")
 def _index_backward(*tensors, shape):
     g, *indices = tensors
     out = np.zeros(shape, g.dtype, like=g)

@@ -86,37 +86,56 @@ def index_select(input, dim, index):
     return _index_select(input, index, dim)
 
 
-def _wrong_rank(name: str, input: np.ndarray, source: np.ndarray, d: int) -> Exception:
-    if name != "index_copy":
-        return RuntimeError(f"{name}_(): Indexing dim {d} is out of bounds of the source tensor with dim {source.ndim}")
-    return IndexError(
-        "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality "
-        f"({source.ndim}), destination dimensionality ({input.ndim})"
-    )
+def _check_copied(input: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> tuple[int, np.ndarray]:
+    """As `_check_source`, for index_copy, in torch's order."""
+    d = wrap_dim(dim, input.ndim)
+    if index.ndim > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
+    if not source.ndim and index.size != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {index.size})")
+    if source.ndim != input.ndim and source.ndim and input.ndim:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality "
+            f"({source.ndim}), destination dimensionality ({input.ndim})"
+        )
+    if index.dtype != np.int64:
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {word(index)}")
+    if source.dtype != input.dtype:
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {word(input)} and (source) "
+            f"{word(source)}"
+        )
+    own, other = ((*a.shape[:d], *a.shape[d + 1 :]) for a in (input, source))
+    if own != other:
+        shown = [" ".join(map(str, shape)) for shape in (own, other)]
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{shown[0]} at dimension {d} and source slice shape: {shown[1]} at dimension 0."
+        )
+    if source.ndim and index.size != source.shape[d]:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({source.shape[d]})"
+        )
+    return d, _check_index("index_copy", index, input.shape[d] if input.ndim else 1, d)
 
 
 def _check_source(
     name: str, input: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int
 ) -> tuple[int, np.ndarray]:
     """(dimension, checked index) of an index_* call that places slices of `source`."""
+    if name == "index_copy":
+        return _check_copied(input, index, source, dim)
     check_index_type(name, index)
     if source.dtype != input.dtype:
         raise RuntimeError(
-            f"index_add_(): self ({word(input)}) and source ({word(source)}) must have the same scalar type"
-            if name == "index_add"
-            else f"{name}_(): self and source expected to have the same dtype, but got (self) {word(input)} and (source) "
-            f"{word(source)}"
+            f"{name}_(): self ({word(input)}) and source ({word(source)}) must have the same scalar type"
         )
     d = wrap_dim(dim, input.ndim)
     where = _check_index(name, index, input.shape[d] if input.ndim else 1, d)
-    if input.ndim and (source.ndim <= d if name != "index_copy" else source.ndim not in (0, input.ndim)):
-        raise _wrong_rank(name, input, source, d)
+    if input.ndim and source.ndim <= d:
+        raise RuntimeError(f"{name}_(): Indexing dim {d} is out of bounds of the source tensor with dim {source.ndim}")
     n = source.shape[d] if source.ndim else 1
     if where.size != n:
-        if name == "index_copy":
-            raise IndexError(
-                f"index_copy_(): Number of indices ({where.size}) should be equal to source.size(dim) ({n})"
-            )
         raise RuntimeError(
             f"{name}_(): Number of indices ({where.size}) should be equal to source.size(dim): ({n}), for dim: {d}"
         )

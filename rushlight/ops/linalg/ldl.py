@@ -173,7 +173,7 @@ def _solve_one(a, pivots, b, hermitian):
     return b
 
 
-@primitive(name="linalg_ldl_solve", public=False, out=True)
+@primitive(name="linalg_ldl_solve", public=False, out=True, columns=(0,))
 def ldl_solve(LD, pivots, B, /, *, hermitian=False):
     """X with A X = B from A's packed factors, those of `ldl_factor`.
 

@@ -19,6 +19,7 @@ from ...core.dispatch.slow_path import write_out
 from ...core.foreign import HAS_CTYPES, ctypes
 from ...core.locks import made_once
 from ...core.tensor.layout import contiguous_format
+from ...core.tensor.strides import in_columns
 from ...core.warn import warn_once
 from ..creation.filled import eye
 from ..shape.concatenate import cat
@@ -640,7 +641,7 @@ def lu_solve(LU, pivots, B, /, *, left=True, adjoint=False):
     b = B if left else B.swapaxes(-2, -1)  # X A = B is A^T X^T = B^T
     a = LU.conj() if adjoint else LU
     x = lu_solve_arrays(a, pivots, b) if left != adjoint else _lu_solve_transposed(a, pivots, b)
-    return np.ascontiguousarray(x if left else x.swapaxes(-2, -1))
+    return in_columns(x) if left else np.ascontiguousarray(x.swapaxes(-2, -1))
 
 
 def _lu_solve_transposed(lu, pivots, b):

@@ -20,6 +20,7 @@ from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import check_number, python_number
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import constant, type_word
 from ..pointwise.building_blocks import (
     F32,
@@ -152,7 +153,8 @@ def _(g, input, alpha):
 def _unit_slope(g, x, negative, positive, inside):
     x, h = in_single(x), in_single(g)
     linear, curved = (x > 0, ~(x >= 0)) if in_vectors(g) else (~(x <= 0), x < 0)
-    return rounded_as(h * where(linear, positive, negative * (where(curved, x, 0.0) * inside).exp()), g)
+    slope = where(linear, positive, negative * (where(curved, x, 0.0) * inside).exp())
+    return shown_as(rounded_as(h * slope, g), "EluBackwardBackward0")
 
 
 _SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
@@ -279,7 +281,7 @@ def _(g, input):
         where(x >= 3, 1.0, float("nan")) if in_vectors(input) else 1.0
     )  # what is not below 3 may be nan, and is flat
     slope = where(x < 3, x / 3 + 0.5, above)
-    return cut(rounded_as(in_single(g) * slope, g), input, input <= -3)
+    return shown_as(cut(rounded_as(in_single(g) * slope, g), input, input <= -3), "HardswishBackwardBackward0")
 
 
 @composite(functional=True)
@@ -328,7 +330,7 @@ def _shrink_slope(g, x, lambd):
 
 @hardshrink.vjp
 def _(g, input, lambd):
-    return _shrink_slope(g, input, lambd)
+    return shown_as(_shrink_slope(g, input, lambd), "HardshrinkBackwardBackward0")
 
 
 @primitive(public=False, name="softshrink", jit_min_elements=SOME)
@@ -345,7 +347,7 @@ def _softshrink(input, /, lambd):
 
 @_softshrink.vjp
 def _(g, input, lambd):
-    return _shrink_slope(g, input, lambd)
+    return shown_as(_shrink_slope(g, input, lambd), "SoftshrinkBackwardBackward0")
 
 
 @composite(functional=True)

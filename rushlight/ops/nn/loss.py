@@ -11,6 +11,7 @@ from ...core.device.backend import on_device_of
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.mode import assert_all, thread
 from ...core.dispatch.op import OPS, composite, primitive
+from ...core.dispatch.scalars import exact
 from ...core.dispatch.torch_kernels import lacks
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import dense_like
@@ -119,13 +120,13 @@ def mse_loss(input, target, /, reduction="mean"):
 @mse_loss.vjp("input")
 def _(g, input, target, reduction):
     d = _difference(input, target)
-    return _in_rows(_scaled(d, g, reduction, 2.0))
+    return shown_as(_in_rows(_scaled(d, g, reduction, 2.0)), "MseLossBackwardBackward0")
 
 
 @mse_loss.vjp("target")
 def _(g, input, target, reduction):
     d = _difference(target, input)
-    return _in_rows(_scaled(d, g, reduction, 2.0))
+    return shown_as(_in_rows(_scaled(d, g, reduction, 2.0)), "MseLossBackwardBackward0")
 
 
 @composite()
@@ -153,7 +154,7 @@ def _smooth_slope(d: Tensor, beta: float) -> Tensor:
 @primitive(promote="same", node="SmoothL1LossBackward0", jit_min_elements=MANY, jit_warmup=4_000_000)
 def smooth_l1_loss(input, target, /, reduction="mean", beta=1.0):
     """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, for d = input - target."""
-    if beta < 0:
+    if not beta >= 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     _float_only(input, "smooth_l1_cpu")
     d = np.abs(input - target)
@@ -174,14 +175,15 @@ def _(g, input, target, reduction, beta):
 
 def _smooth_gradient(g, x, other, reduction, beta):
     d = _difference(in_single(x), in_single(other))  # 16-bit floats are rounded once, at the end
-    return _in_rows(rounded_as(_scaled(_smooth_slope(d, beta), g, reduction), x))
+    gradient = rounded_as(_scaled(_smooth_slope(d, beta), g, reduction), x)
+    return shown_as(_in_rows(gradient), "SmoothL1LossBackwardBackward0")
 
 
 @primitive(jit_min_elements=MANY, jit_warmup=4_000_000)
 def huber_loss(input, target, /, reduction="mean", delta=1.0):
     """d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), for d = input - target, in the input's type."""
     broadcast_shapes(input.shape, target.shape)
-    if delta <= 0:
+    if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if target.dtype is not input.dtype:
         own, other = dtypes.from_numpy(input.dtype), dtypes.from_numpy(target.dtype)
@@ -200,14 +202,14 @@ def huber_loss(input, target, /, reduction="mean", delta=1.0):
 def _(g, input, target, reduction, delta):
     _same_type(input._array, target._array)
     d = _difference(input, target)
-    return _in_rows(_scaled(_bounded(d, delta), g, reduction))
+    return shown_as(_in_rows(_scaled(_bounded(d, delta), g, reduction)), "HuberLossBackwardBackward0")
 
 
 @huber_loss.vjp("target")
 def _(g, input, target, reduction, delta):
     _same_type(input._array, target._array)
     d = _difference(target, input)
-    return _in_rows(_scaled(_bounded(d, delta), g, reduction))
+    return shown_as(_in_rows(_scaled(_bounded(d, delta), g, reduction)), "HuberLossBackwardBackward0")
 
 
 @composite()
@@ -404,7 +406,7 @@ def _(g, input, target, reduction):
     z = (-target * input).exp()  # torch's kernel divides by it: nan where it is infinite
     kind, size = z._array.dtype, z._array.size
     part = _part(-1.0 / size, kind) if reduction == "mean" and size else -1.0
-    return target * z * part / (z + 1) * _share(g, z, "sum")
+    return shown_as(target * z * part / (z + 1) * _share(g, z, "sum"), "SoftMarginLossBackwardBackward0")
 
 
 @composite()
@@ -599,6 +601,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="me
     bad = t._array[(t._array < 0) | (t._array >= c)]
     if bad.size:
         raise RuntimeError("target out of range")
+    exact(margin, x._array.dtype)  # raises where it is too large
     own = t.unsqueeze(1)
     z = margin - x.gather(1, own) + x
     z = where(z > 0, z, 0)  # nan is not above

@@ -390,7 +390,8 @@ def _update(running: Tensor, new: Tensor, momentum: float) -> None:
             "False; replace_all_batch_norm_modules_ does so."
         )
     kind = a.dtype.type
-    a[...] = a * kind(1 - momentum) + new._array.reshape(a.shape) * kind(momentum)
+    with np.errstate(all="ignore"):
+        a[...] = a * kind(1 - momentum) + new._array.reshape(a.shape) * kind(momentum)
     s.wrote_unseen(MOVES_STATISTICS)
 
 

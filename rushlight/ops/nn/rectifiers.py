@@ -127,7 +127,7 @@ def _threshold(input, /, threshold, value):
 
 @_threshold.vjp
 def _(g, input, threshold):
-    return cut(g, input, in_single(input) <= threshold, True)
+    return shown_as(cut(g, input, in_single(input) <= threshold, True), "ThresholdBackwardBackward0")
 
 
 @composite(functional=True)

@@ -81,7 +81,7 @@ def _(g, out, dim):
     return _softmax_backward(g, out, dim)
 
 
-@primitive(public=False, name="softmax_backward")
+@primitive(public=False, name="softmax_backward", node="SoftmaxBackwardDataBackward0")
 def _softmax_backward(grad, output, /, dim):
     if not grad.ndim:
         return _softmax_slope(grad.reshape(1), output.reshape(1), 0).reshape(())
@@ -145,7 +145,7 @@ def _(g, out, dim):
     return _log_softmax_backward(g, out, dim)
 
 
-@primitive(public=False, name="log_softmax_backward")
+@primitive(public=False, name="log_softmax_backward", node="LogSoftmaxBackwardDataBackward0")
 def _log_softmax_backward(grad, output, /, dim):
     if not grad.ndim:
         return _log_softmax_slope(grad.reshape(1), output.reshape(1), 0).reshape(())

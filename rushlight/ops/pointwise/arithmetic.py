@@ -14,8 +14,9 @@ import numpy as np
 
 from ...core.dispatch import number_first
 from ...core.dispatch.inplace import accept_inplace, check_order, write
+from ...core.dispatch.number_options import LARGEST_OF_ALL
 from ...core.dispatch.op import SCALAR_ROW, binary, composite, primitive, unary
-from ...core.dispatch.scalars import exact, number_as, python_number
+from ...core.dispatch.scalars import check_parsed, exact, number_as, python_number
 from ...core.dispatch.slow_path import common_type, is_computed, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as, written_as
@@ -99,6 +100,8 @@ def _check_alpha(input, other, alpha):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if highest < 3 and isinstance(alpha, complex):
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    if abs(alpha) > 100:
+        exact(alpha, common_type(_add.record, (input, other)).numpy)
 
 
 def _switched(input, other, alpha):
@@ -129,6 +132,7 @@ def _(g, alpha, needs):
 
 def _terms(input, other, alpha) -> tuple[Tensor, Tensor] | None:
     """Both as tensors where torch's kernel multiplies: of complex numbers, and of floats if the factor changes a digit."""
+    check_parsed(alpha)
     are_tensors = isinstance(input, Tensor), isinstance(other, Tensor)
     if any(t and x._array.dtype.kind == "c" for t, x in zip(are_tensors, (input, other), strict=True)):
         return _as_terms(input, other) if type(alpha) in (int, float, complex) else None
@@ -314,6 +318,8 @@ def sub_(self, other, *rest, alpha=1):
 def add_scaled(self, other, alpha) -> bool:
     """`self += alpha * other` without history, if that is possible."""
     if (type(alpha) is not float and type(alpha) is not int) or not isinstance(other, Tensor):
+        return False
+    if not -LARGEST_OF_ALL <= alpha <= LARGEST_OF_ALL:
         return False
     state = accept_inplace(self, other)
     if state is None:

@@ -10,6 +10,7 @@ from numpy._core.umath import clip as _clip  # type: ignore[import]  # without t
 from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import take_target
+from ...core.dispatch.number_options import LARGEST_OF_ALL
 from ...core.dispatch.op import composite, node_name, primitive
 from ...core.dispatch.scalars import check_number, exact, python_number, type_name
 from ...core.dispatch.slow_path import number_in, write_out
@@ -156,6 +157,11 @@ def _both_limits(name, min, max):
 _NUMBERS = {int, float, type(None)}
 
 
+def _is_small(limit):
+    """Whether a limit is none, or a Python number that every type of floats holds."""
+    return limit is None or type(limit) in _NUMBERS and -LARGEST_OF_ALL <= limit <= LARGEST_OF_ALL
+
+
 def _limit_into(a, low, high):
     if low and high:  # at limits of 0 it would take their sign
         _clip(a, low, high, out=a)
@@ -172,8 +178,7 @@ def _limit_into(a, low, high):
 @composite(name="clamp_", method=True, function=False, aliases=("clip_",))
 def clamp_(self, min=None, max=None):
     """Move each element to the nearer limit, in place."""
-    are_numbers = type(min) in _NUMBERS and type(max) in _NUMBERS and (min is not None or max is not None)
-    if are_numbers and self._array.size < MANY:
+    if self._array.size < MANY and (min is not None or max is not None) and _is_small(min) and _is_small(max):
         state = accept_inplace(self)
         if state is not None:
             state.run(_limit_into, self._array, min, max)
@@ -209,7 +214,7 @@ def _one_sided(name, side):
         return result if out is None else write_out(name, (input, limit), result, out)
 
     def inplace(self, limit):
-        is_number = type(limit) in _NUMBERS and limit is not None and self._array.size < MANY
+        is_number = _is_small(limit) and limit is not None and self._array.size < MANY
         if is_number and (state := accept_inplace(self)) is not None:
             state.run(_limit_into, self._array, *((limit, None) if side else (None, limit)))
             return self

@@ -8,8 +8,9 @@ from ...core.dispatch import number_first
 from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import may_branch_on_data
+from ...core.dispatch.number_options import LARGEST_OF_ALL
 from ...core.dispatch.op import MEMORY_BOUND, OPS, binary, composite, primitive
-from ...core.dispatch.scalars import check_number, exact, number_as, python_number, type_name
+from ...core.dispatch.scalars import check_number, check_parsed, exact, number_as, python_number, type_name
 from ...core.dispatch.slow_path import are_operands, by_others, is_computed, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word
@@ -197,6 +198,8 @@ def _power_operator(self, exponent):
 def _fitting(x, exponent):
     """An exponent that the type of the powers can hold. Raises torch's error for others."""
     kind = x._array.dtype
+    if type(exponent) is int and not -128 < exponent < 128:
+        check_parsed(exponent)
     whole = kind.kind in "iu" and type(exponent) is int and exponent >= 128
     if whole or (
         kind.itemsize == 2 and kind.kind in "fV" and isinstance(exponent, (int, float)) and abs(exponent) > 65504
@@ -221,7 +224,7 @@ def pow_(self, exponent):
         return write(_pow_tensor.record, self, (exponent,), ())
     if self._array.dtype.kind in "iub" and isinstance(exponent, float):
         raise RuntimeError(f"result type Float can't be cast to the desired output type {type_word(self.dtype)}")
-    return write(_pow_scalar.record, self, (), (exponent,))
+    return write(_pow_scalar.record, self, (), (_fitting(self, exponent),))
 
 
 @composite(name="__ipow__", method=True, function=False)
@@ -231,6 +234,7 @@ def _inplace_power_operator(self, exponent):
 
 def _double(value):
     if not isinstance(value, Tensor):
+        check_parsed(value)
         return complex(value) if isinstance(value, complex) else float(value)
     return value.to(dtypes.complex128 if value.is_complex() else dtypes.float64)
 
@@ -405,7 +409,7 @@ def lerp_(self, end, weight):
         check_number("lerp_", "weight", weight)
     if isinstance(weight, Tensor):
         return write(_lerp_tensor.record, self, (end, weight), ())
-    state = accept_inplace(self, end)
+    state = accept_inplace(self, end) if -LARGEST_OF_ALL <= weight <= LARGEST_OF_ALL else None
     if state is not None:
         a = self._array
         loop, part = _part_of_way(a, weight)
@@ -588,7 +592,7 @@ def _three(op, loop):
             (_, tensor1, tensor2), named = number_first.arguments(f"{record.name}_", given, 3, ("value",))
             return method(self, tensor1, tensor2, **named)
         kind = type(value)
-        if kind is float or kind is int:
+        if (kind is float or kind is int) and -LARGEST_OF_ALL <= value <= LARGEST_OF_ALL:
             state = accept_inplace(self, tensor1, tensor2)
             if state is not None:
                 state.run(_write, loop, (self._array, tensor1._array, tensor2._array, value))

@@ -181,7 +181,8 @@ def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axi
     sizes = [1] * input.dim()
     sizes[axis] = -1
     x = array_of(input, "quantize_per_channel")
-    return _assemble(_rounded(x, kept[0].reshape(sizes), kept[1].reshape(sizes), levels), dtype, kept[0], kept[1], axis)
+    values = np.ascontiguousarray(_rounded(x, kept[0].reshape(sizes), kept[1].reshape(sizes), levels))
+    return _assemble(values, dtype, kept[0], kept[1], axis)
 
 
 def _of(input: Any) -> ChannelQuantizedTensor:

@@ -20,6 +20,7 @@ from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite
 from ...core.dispatch.torch_function import disabled_impl
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.channels_last import in_suggested_format
 from ...core.tensor.layout import (
     contiguous_format,
     per_channel_affine,
@@ -411,7 +412,10 @@ def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: dtypes.d
         raise RuntimeError(f"Quantize only works on Float Tensor, got {type_word(input.dtype)}")
     _check_zero_point(zero_point, levels)
     return assemble(
-        rounded_levels(array_of(input, "quantize_per_tensor"), scale, zero_point, levels), dtype, scale, zero_point
+        in_suggested_format(rounded_levels(array_of(input, "quantize_per_tensor"), scale, zero_point, levels)),
+        dtype,
+        scale,
+        zero_point,
     )
 
 

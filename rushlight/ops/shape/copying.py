@@ -19,7 +19,7 @@ from ...core.dispatch.inplace import accept_inplace, check_writable, set_history
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import MEMORY_BOUND, composite, primitive
 from ...core.dispatch.overlap import is_read_again, store, write_in_order
-from ...core.dispatch.scalars import NUMBERS, check_flag, exact, fits_floats, type_name
+from ...core.dispatch.scalars import NUMBERS, check_flag, filling, fits_floats, type_name
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import LARGE, cast_like, castable, copy_in_rows, copy_into, keep_strides
 from ...core.tensor.channels_last import CHANNELS_LAST, is_channels_last
@@ -457,7 +457,7 @@ def fill_(self, value):
             )
         source, value = (value,), value._array.copy() if value._storage is self._storage else value._array
     elif isinstance(value, NUMBERS):
-        value = exact(value, self._array.dtype)
+        value = filling(value, self._array.dtype, self._array.size)
     else:
         raise type_error(f"fill_(): argument 'value' (position 1) must be Number, not {type_name(value)}")
     edge, shown = source[0]._edge if source else None, "FillBackward3" if source else "FillBackward2"

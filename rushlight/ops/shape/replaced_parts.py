@@ -9,8 +9,10 @@ import numpy as np
 
 from ...core.dispatch.mode import no_grad, thread
 from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.overlap import shares_places
 from ...core.tensor.casting import copy_with_gaps
 from ...core.tensor.placeholder import Placeholder
+from ...core.tensor.storage import storage_of
 from ...core.tensor.tensor import wrap
 from .slicing import as_strided, diagonal, select, slice_
 
@@ -122,6 +124,18 @@ def _(g, places):
     return g.contiguous().as_strided(*places)
 
 
+def _with_its_places(input):
+    """A copy of the input, its strides and what of its storage it spans; a plain one where places repeat."""
+    sizes, strides, begin = input.shape, input.stride(), input.storage_offset()
+    if input.is_contiguous() and not begin or not input.numel() or shares_places(input._array):
+        return input.clone()
+    end = begin + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)) + 1
+    memory = input.detach().as_strided((end,), (1,), 0).clone()
+    out = wrap(memory.as_strided(sizes, strides, begin)._array)
+    out._storage = storage_of(memory)
+    return out
+
+
 @composite(method=True)
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """The input with `src` at the places that `as_strided` would show.
@@ -143,7 +157,7 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
         raise RuntimeError("as_strided_scatter is currently only supported for contiguous tensors that require grad")
     places = (tuple(size), tuple(stride), storage_offset)
     with no_grad():
-        out = input.clone()
+        out = _with_its_places(input)
         part = out.as_strided(*places)
     if part.shape != src.shape:
         raise RuntimeError(

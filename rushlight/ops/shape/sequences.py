@@ -215,9 +215,9 @@ def renorm(input, p, dim, maxnorm):
     """
     if input._array.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input._array.ndim} dimensions")
-    if p <= 0:
-        raise RuntimeError("renorm: non-positive norm not supported")
-    if maxnorm < 0:
+    if not p > 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if not maxnorm >= 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     d = wrap_dim(dim, input._array.ndim)
     return _renorm(input, float(p), tuple(k for k in range(input._array.ndim) if k != d), maxnorm)

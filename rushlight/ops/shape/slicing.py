@@ -21,6 +21,7 @@ from ...core.tensor.resizing import whole
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.storage import address_of, private_storage, storage_of
 from ...core.tensor.tensor import Tensor, constant, type_word
+from ..pointwise.complex_parts import view_as_complex, view_as_real
 from .view import copied
 
 # ---------------------------------------------------------------------------------------------- one index or a range
@@ -660,6 +661,7 @@ def _equal_parts(input, split_size, dim=0):
 for _name, _view_of in (
     ("as_strided", as_strided), ("diagonal", diagonal), ("select", select), ("unbind", unbind),
     ("split", _equal_parts), ("split_with_sizes", split_with_sizes),
+    ("view_as_real", view_as_real), ("view_as_complex", view_as_complex),
     ("unfold", lambda input, dimension, size, step: _unfold(input, dimension, size, step)),
     ("slice", lambda input, dim=0, start=None, end=None, step=1: slice_(input, dim, start, end, step)),
 ):  # fmt: skip

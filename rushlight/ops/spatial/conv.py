@@ -145,7 +145,16 @@ def _backward_weight(g, x, weight_shape, stride, padding, dilation, groups):
 # ---------------------------------------------------------------------------------------------- the operators
 
 
-@primitive(name="convolution", public=False, follows=(0, 1), node="ConvolutionBackward0")
+def _is_onednns(input, weight, *options):
+    """Whether torch leaves a convolution of volumes to oneDNN, which alone follows channels-last ones."""
+    if input.dtype.itemsize == 2:
+        return True
+    n, *sizes = input.shape
+    is_large = n > 1 or prod(sizes[:3]) > 20480
+    return input.dtype == np.float32 and (options[-1] > 1 or is_large or min(weight.shape[-2:]) > 3)
+
+
+@primitive(name="convolution", public=False, follows=(0, 1), follows_volumes=_is_onednns, node="ConvolutionBackward0")
 def convolution(input, weight, bias=None, /, stride=(1,), padding=(0,), dilation=(1,), groups=1):
     """The forward sum plus the bias. Shape: (N, C, *), (K, C/groups, *), (K,) -> (N, K, *)"""
     if _narrow(input.dtype):
@@ -222,7 +231,9 @@ def _laid_out_as(input, weight, *gradients):
     return [None if g is None else g.contiguous() for g in gradients]
 
 
-@primitive(name="convolution.input", public=False, follows=(0, 1), node="ConvolutionBackward0")
+@primitive(
+    name="convolution.input", public=False, follows=(0, 1), follows_volumes=_is_onednns, node="ConvolutionBackward0"
+)
 def convolution_input(input, weight, bias=None, /, shape=(), stride=(1,), padding=(0,), dilation=(1,), groups=1):
     """The input sum, of the given shape, plus a bias: the gradient of the input, and the transposed convolution.
 

@@ -22,6 +22,8 @@ def call(input, tensor1, tensor2, *number_first, value, out, **unknown):
         e2 = tensor2._edge
         if type(a0) is not ndarray or type(a1) is not ndarray or type(a2) is not ndarray or (a0.dtype is not F32 and lacks('b', a0.dtype)):
             return slow_call(record, (input, tensor1, tensor2, ), (value, ), None)
+        if (value is not None and not -65504.0 <= value <= 65504.0) or (a0.dtype is not F32 and a0.dtype is not F64 and a0.dtype.kind in 'biu'):
+            return slow_call(record, (input, tensor1, tensor2, ), (value, ), None)
         if a1.dtype is not a0.dtype or a2.dtype is not a0.dtype:
             return slow_call(record, (input, tensor1, tensor2, ), (value, ), None)
         r = state.run(kernel, a0, a1, a2, value=value)

@@ -15,7 +15,7 @@ def call(input, other, *more, out=None):
         a = input._array
         d = a.dtype
         kind = type(other)
-        if kind is float or kind is int:
+        if kind is float or (kind is int and -536870912 < other < 536870912):
             if d is not F32 and d is not F64 and (d is not I64 or kind is float):
                 return slow_call(record, (input, other), (), None)
             b = other
@@ -59,7 +59,7 @@ def call(input, other):
         a = input._array
         d = a.dtype
         kind = type(other)
-        if kind is float or kind is int:
+        if kind is float or (kind is int and -536870912 < other < 536870912):
             if d is not F32 and d is not F64 and (d is not I64 or kind is float):
                 return slow_operator(record, (input, other), (), None)
             b = other
@@ -102,7 +102,10 @@ def call(other, input):
     try:
         b = other._array
         d = b.dtype
-        if (type(input) is not float and type(input) is not int) or (d is not F32 and d is not F64):
+        kind = type(input)
+        if (
+            kind is not float and (kind is not int or not -536870912 < input < 536870912)
+        ) or (d is not F32 and d is not F64):
             return slow_operator(record, (input, other), (), None)
         a = input
         e0 = None

@@ -45,8 +45,13 @@ class Calls(Statements):
 
     def place(self, at: ast.AST) -> str:
         """Where a node of the source is, as graphs show it."""
+        at = _begin_of(at)
         line = getattr(at, "lineno", 0) + self.source.shift
         return f"{self.source.file}:{line}:{getattr(at, 'col_offset', 0) + self.source.indent}"
+
+    def begin(self) -> str:
+        """Where the function is defined."""
+        return self.place(self.source.tree)
 
     def refuse(self, at: ast.AST, what: str) -> NotImplementedError:
         """The error for what has no graph here."""
@@ -89,14 +94,14 @@ class Calls(Statements):
     def _call_tensor_method(self, called: Method, args: list, named: dict, e: ast.AST) -> Any:
         name = called.name
         if name in _CASTS and not args and not named:
-            return self.call_operator("to", [called.owner, self.constant(_CASTS[name])], {}, e)
+            return self.call_operator("to", [called.owner, self.constant(_CASTS[name], place=self.place(e))], {}, e)
         return self._call_aten(name, [called.owner, *args], named, e)
 
     def _call_known(self, called: Static, args: list, named: dict, e: ast.Call) -> Any:
         f = called.value
         name = getattr(f, "__name__", "")
         if f is print:
-            self.block.nodes.append(Node("prim::Print", [self.as_value(a) for a in args], [], place=self.place(e)))
+            self.add(Node("prim::Print", [self.as_value(a) for a in args], [], place=self.place(e)))
             return Static(None)
         if f in (int, float, bool):
             return self._converted(f, args[0], e)
@@ -125,6 +130,8 @@ class Calls(Statements):
             return self._call_aten(_RENAMED.get(name, name), args, named, e)
         if name in _BUILTIN and self.program.is_functional(f):
             return self._call_aten(name, args, named, e)
+        if isinstance(e.func, ast.Attribute) and self.program.is_torch(called.home) and overloads(e.func.attr):
+            return self._call_aten(e.func.attr, args, named, e)  # whose public function does more than the operator
         raise self.refuse(e, f"a call of {name or f!r}")
 
     def _call_python(self, f: Any, args: list, e: ast.AST) -> Any:
@@ -154,8 +161,13 @@ class Calls(Statements):
 
     def _converted(self, f: Any, x: Any, e: ast.AST) -> Any:
         if isinstance(x, Static):
-            return Static(f(x.value))
+            found = Static(f(x.value))
+            if x.made is not None and type(f) is type:
+                self.numbering.gone()
+                found.made = self.computed_at_the_end(found.value)
+            return found
         value = self.as_value(x)
+        self.numbering.gone()  # the zero that torch's conversions make
         name = {int: "Int", float: "Float", bool: "Bool"}[f]
         return value if value.type == PLAIN_TYPES[f] else self.call_operator(name, [value], {}, e)
 
@@ -169,12 +181,8 @@ class Calls(Statements):
     def _call_function(self, graph: Graph, name: str, args: list, named: dict, e: ast.AST) -> Value:
         values = self._given(graph, graph.inputs, args, named, e)
         function = Value(Type("Function", detail=name))
-        self.graph.nodes.insert(self._top(), Node("prim::Constant", [], [function], {"name": name, "function": self.program.runs(graph)}))  # fmt: skip
+        self.add(Node("prim::Constant", [], [function], {"name": name, "function": self.program.runs(graph)}))
         return self.node("prim::CallFunction", [function, *values], graph.outputs[0].type, self.place(e))
-
-    def _top(self) -> int:
-        """Where the next function among the graph's first nodes goes."""
-        return sum("name" in n.attributes and n.is_constant for n in self.graph.nodes)
 
     def _given(self, graph: Graph, inputs: list[Value], args: list, named: dict, e: ast.AST) -> list[Value]:
         """The arguments of a call, those with defaults too."""
@@ -200,8 +208,9 @@ class Calls(Statements):
         if kind.kind == "Optional" and not (isinstance(x, Static) and x.value is None):
             kind = kind.parts[0]
         if kind.kind == "List":
-            if isinstance(x, Static) and isinstance(x.value, int) and length:
-                x = Static([x.value] * length)
+            if isinstance(x, Static) and length and (isinstance(x.value, int) or _is_repeated(x.value)):
+                one = self.as_value(x) if isinstance(x.value, int) else self.constant(x.value[0])
+                return self.node("prim::ListConstruct", [one] * length, kind)
             if isinstance(x, Static) and isinstance(x.value, tuple):
                 x = Static(list(x.value))
             if isinstance(x, Parts):
@@ -225,7 +234,7 @@ class Calls(Statements):
             return self.node(f"^{f.__name__}", values, kind, self.place(e), function=IgnoredFunction(f))
         text = self.constant("This Python function is annotated to be ignored and cannot be run")
         inputs = [text, self.constant(None, NONE)]
-        self.block.nodes.append(Node("prim::RaiseException", inputs, [], place=self.place(e)))
+        self.add(Node("prim::RaiseException", inputs, [], place=self.place(e)))
         return self.node("prim::Uninitialized", [], kind)
 
     def _call_aten(self, name: str, args: list, named: dict, e: ast.AST) -> Any:
@@ -235,6 +244,8 @@ class Calls(Statements):
 
     def _argument(self, x: Any) -> Value:
         """An argument of an operator: a tuple of Python is a list."""
+        if isinstance(x, Parts):
+            self.numbering.gone()  # torch's tuple
         if isinstance(x, Static) and isinstance(x.value, tuple):
             x = Static(list(x.value))
         if isinstance(x, Parts):
@@ -249,10 +260,12 @@ class Calls(Statements):
             found = plain(name, kinds)
             if found is not None and not named:
                 if all(v in self.known for v in values) and found.result.kind in ("int", "float", "bool"):
-                    return self.constant(found.function(*[self.known[v] for v in values]))
+                    return self.computed_at_the_end(found.function(*[self.known[v] for v in values]))
                 result = Value(found.result)
                 gives = [] if found.gives_nothing else [result]
-                self.block.nodes.append(Node(f"aten::{name}", values, gives, schema=found, place=self.place(e)))
+                if found.gives_nothing:
+                    self.numbering.gone()
+                self.add(Node(f"aten::{name}", values, gives, schema=found, place=self.place(e)))
                 return result
         matched = match(name, kinds, {k: v.type for k, v in named.items()})
         if matched is None or matched[0] is not overloads(name)[0]:
@@ -297,7 +310,7 @@ class Calls(Statements):
 
     def _as_number(self, value: Value, operator: str, kind: Type) -> Value:
         result = Value(kind)
-        self.block.nodes.append(Node(f"aten::{operator}", [value], [result], schema=overload(operator)))
+        self.add(Node(f"aten::{operator}", [value], [result], schema=overload(operator)))
         return result
 
     def _call_schema(
@@ -314,10 +327,29 @@ class Calls(Statements):
         inputs = [at[p.name] if p.name in at else self._default(*defaults[p.name]) for p in schema.parameters]
         results = [Value(kind) for kind in types_of_returns(schema, [v.type for v in inputs])]
         node = Node(kind_of(schema), inputs, results, schema=schema, place=self.place(e))
-        self.block.nodes.append(node)
+        self.add(node)
         return results[0] if len(results) == 1 else Parts(list(results))
 
     def _default(self, value: Any, kind: Type) -> Value:
-        if isinstance(value, list):
-            return self.node("prim::ListConstruct", [self.constant(v) for v in value], kind)
         return self.constant(value, kind)
+
+
+_FIRST_PARTS = {
+    ast.BinOp: "left",
+    ast.Compare: "left",
+    ast.Call: "func",
+    ast.Attribute: "value",
+    ast.Subscript: "value",
+}
+
+
+def _begin_of(at: ast.AST) -> ast.AST:
+    """The part of an expression that it begins with, for torch without a parenthesis around that."""
+    while type(at) in _FIRST_PARTS:
+        at = getattr(at, _FIRST_PARTS[type(at)])
+    return at
+
+
+def _is_repeated(value: Any) -> bool:
+    """Whether a value is a list of one int several times."""
+    return isinstance(value, list) and bool(value) and type(value[0]) is int and value.count(value[0]) == len(value)

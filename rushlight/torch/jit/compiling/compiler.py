@@ -7,6 +7,7 @@ Python would, when the function is compiled. What has no graph here raises NotIm
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -61,6 +62,7 @@ class Compiler(Expressions):
                     default = source.defaults[p.arg]
                     self.graph.defaults[value] = [default] * length if length and type(default) is int else default
             self.graph.inputs.append(value)
+            self.numbering.number(value)
         body = source.tree.body
         if any(isinstance(n, ast.Return) for s in body for n in ast.walk(s)) and not always_leaves(body):
             end = ast.copy_location(ast.Return(None), body[-1])
@@ -106,6 +108,8 @@ class Compiler(Expressions):
 
     def _assign_statement(self, s: ast.Assign) -> None:
         value = self.expression(s.value)
+        if isinstance(s.value, ast.Tuple):
+            self.numbering.gone()  # torch's tuple
         for target in s.targets:
             self._store(target, value)
 
@@ -120,12 +124,17 @@ class Compiler(Expressions):
     def _store(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):
             name = hint_of(target.id)
-            if isinstance(value, Value) and not value.hint and name and not self._is_input(value):
-                value.hint = name
-                self.graph.names.take(value, name)
             if isinstance(value, (Static, Parts)) and not self._stays(value):
                 value = self.as_value(value)
-                value.hint = value.hint or name
+            of_block = value not in self.literals.values() or self.block is self.graph
+            if value in self.folded:
+                self.graph.names.take(Value(NONE), name)
+            elif isinstance(value, Value) and not value.hint and name and not self._is_input(value) and of_block:
+                value.hint = name
+                self.graph.names.take(value, name)
+            if self.around and target.id in self.around[-1]:
+                self.numbering.gone(name)  # torch reads the variable of the block around
+            self.assigned(target.id)
             self.names[target.id] = value
         elif isinstance(target, ast.Tuple):
             for part, v in zip(target.elts, self._unpacked(value, len(target.elts), target), strict=True):
@@ -154,7 +163,7 @@ class Compiler(Expressions):
             types = value.type.parts if value.type.kind == "Tuple" else value.type.parts * count
             parts = [Value(t) for t in types]
             if len(parts) == count:
-                self.block.nodes.append(Node(f"prim::{value.type.kind}Unpack", [value], parts, place=self.place(at)))
+                self.add(Node(f"prim::{value.type.kind}Unpack", [value], parts))
         if len(parts) != count:
             raise RuntimeError(f"Provided {len(parts)} values for {count} variables (line {getattr(at, 'lineno', 0)})")
         return parts
@@ -177,11 +186,11 @@ class Compiler(Expressions):
     def _as_tensor(self, v: Value, like: Value, at: ast.AST) -> Value:
         if v.type.kind == "Tensor":
             return v
-        kind = self.node("prim::dtype", [like], INT, self.place(at))
-        where = self.node("prim::device", [like], DEVICE, self.place(at))
+        kind = self.node("prim::dtype", [like], INT)
+        where = self.node("prim::device", [like], DEVICE)
         result = Value(TENSOR)
         inputs = [v, kind, where, self.constant(False)]
-        self.block.nodes.append(Node("aten::tensor", inputs, [result], schema=TENSOR_OF, place=self.place(at)))
+        self.add(Node("aten::tensor", inputs, [result], schema=TENSOR_OF))
         return result
 
     def _store_attribute(self, target: ast.Attribute, value: Any) -> None:
@@ -191,7 +200,7 @@ class Compiler(Expressions):
         node = Node(
             "prim::SetAttr", [owner.value, self.as_value(value)], [], {"name": target.attr}, place=self.place(target)
         )
-        self.block.nodes.append(node)
+        self.add(node)
 
     def _augassign_statement(self, s: ast.AugAssign) -> None:
         load = ast.copy_location(ast.fix_missing_locations(_loaded(s.target)), s.target)
@@ -224,14 +233,14 @@ class Compiler(Expressions):
             kind = s.exc.func.id
             if s.exc.args:
                 part = self.expression(s.exc.args[0])
-                message = part.value if isinstance(part, Static) else part
+                message = self.as_value(part)
         self._raise_node(message, f"builtins.{kind}" if kind else None, s)
         return True
 
     def _raise_node(self, message: Any, kind: str | None, at: ast.AST) -> None:
         text = message if isinstance(message, Value) else self.constant(str(message))
-        inputs = [text, self.constant(kind)]
-        self.block.nodes.append(Node("prim::RaiseException", inputs, [], place=self.place(at)))
+        inputs = [text, self.constant(kind, place=self.place(at.exc) if isinstance(at, ast.Raise) and at.exc else "")]
+        self.add(Node("prim::RaiseException", inputs, [], place=self.place(at)))
 
     def _if_statement(self, s: ast.If) -> bool:
         condition = self._condition(s.test)
@@ -252,8 +261,9 @@ class Compiler(Expressions):
         for name, is_given in refined.items():
             if is_given is holds:
                 old = self.names[name]
+                self.numbering.gone(name)
                 casts[name] = new = self.node("prim::unchecked_cast", [old], old.type.parts[0])
-                new.hint, self.names[name] = name, new
+                self._store(ast.Name(name, ast.Store()), new)
         gone = self._run(statements)
         for name, new in casts.items():
             if self.names.get(name) is new and name not in kept:
@@ -318,6 +328,10 @@ class Compiler(Expressions):
         word = source.func.id
         if word not in ("enumerate", "zip") or word in self.names:
             return None
+        if word == "enumerate":
+            self.literal(FOREVER, self.place(source))
+            self.numbering.gone()  # where torch begins to count
+            self.numbering.gone()  # its step
         values = [self.as_value(self.expression(a)) for a in source.args]
         if any(v.type.kind != "List" for v in values) or word == "enumerate" and len(values) != 1:
             raise self.refuse(source, f"{word}() of these")
@@ -329,8 +343,8 @@ class Compiler(Expressions):
         word, values = together
         lengths = [self.call_operator("len", [v], {}, at) for v in values]
         if word == "enumerate":
-            lengths.insert(0, self.constant(FOREVER))
-        joined = self.node("prim::ListConstruct", lengths, list_of(INT), self.place(at))
+            lengths.insert(0, self.literal(FOREVER, ""))
+        joined = self.node("prim::ListConstruct", lengths, list_of(INT))
         trips = self.node("prim::min", [joined], INT, self.place(at))
         is_named = word == "enumerate" and isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name)
         name = target.elts[0].id if is_named else ""  # type: ignore[attr-defined]
@@ -339,10 +353,11 @@ class Compiler(Expressions):
             items: list[Any] = [self.call_operator("__getitem__", [v, index], {}, at) for v in values]
             if word == "enumerate":
                 items.insert(0, index)
+            self.numbering.gone()  # torch's tuple of them
             self._store(target, Parts(items))
             run()
 
-        self.loop(trips, None, [n for n in carried if n != name], each, name, self.place(at))
+        self.loop(trips, None, [n for n in carried if n != name], each, self.place(at))
 
     def _enumerated(self, source: ast.expr) -> list[Any] | None:
         """The modules of a container of modules, which a loop has one after the other; None for anything else."""
@@ -355,6 +370,8 @@ class Compiler(Expressions):
             word, owner = inner.func.attr, self.expression(inner.func.value)
             if not isinstance(owner, Object) or word not in ("items", "values", "keys"):
                 return None
+        elif isinstance(inner, ast.Name) and isinstance(self.names.get(inner.id), Value):
+            return None
         elif isinstance(inner, (ast.Attribute, ast.Name)):
             word, owner = "values", self.expression(inner)
             if isinstance(owner, Parts) or isinstance(owner, Static) and isinstance(owner.value, (list, tuple, range)):
@@ -379,12 +396,14 @@ class Compiler(Expressions):
         name = target.id if isinstance(target, ast.Name) else ""
         carried = [n for n in carried if n != name]
         if len(values) == 1:
+            self.numbering.gone()  # where torch begins
+            self.numbering.gone()  # its step
 
             def counted(index: Value) -> None:
-                self.names[name] = index
+                self._store(target, index)
                 run()
 
-            self.loop(values[0], None, carried, counted, name, self.place(at))
+            self.loop(values[0], None, carried, counted, place=self.place(at))
             return
         start, end, step = values if len(values) == 3 else [*values, self.constant(1)]
         length = self.call_operator("__range_length", [start, end, step], {}, at)
@@ -490,5 +509,6 @@ class Compiler(Expressions):
 
 
 def _loaded(target: ast.expr) -> ast.expr:
-    text = ast.unparse(target)
-    return ast.parse(text, mode="eval").body
+    read = copy.deepcopy(target)
+    read.ctx = ast.Load()  # type: ignore[attr-defined]
+    return read

@@ -17,7 +17,7 @@ from ..ir.packed import class_of_packed
 from ..ir.plain_operators import TENSOR_OF
 from .calls import Calls
 from .known import CONSTANTS, OPERATORS, PLAIN_TYPES, PYTHONS, Method, Object, Parts, Static, folded, type_of_hint
-from .statements import UNINITIALIZED
+from .statements import UNINITIALIZED, hint_of
 
 __all__ = ["Expressions"]
 
@@ -49,7 +49,7 @@ class Expressions(Calls):
             values = [self.as_value(v) for v in x.values]
             return self.node("prim::TupleConstruct", values, Type("Tuple", tuple(v.type for v in values)))
         if isinstance(x, Static):
-            return self._constant_of(x.value)
+            return self._constant_of(x.value) if x.made is None else x.made
         raise NotImplementedError(f"torch.jit: a method of a {type(x).__name__} is no value of a graph")
 
     def _constant_of(self, value: Any) -> Value:
@@ -69,7 +69,12 @@ class Expressions(Calls):
         raise NotImplementedError(f"torch.jit: a {type(value).__name__} is no value of a graph here")
 
     def _constant(self, e: ast.Constant) -> Static:
-        return Static(e.value)
+        found = Static(e.value)
+        if type(e.value) in (int, float):
+            found.made = self.literal(e.value, self.place(e))
+        elif isinstance(e.value, (bool, str, type(None))):
+            found.made = self.constant(e.value, place=self.place(e))
+        return found
 
     def _name(self, e: ast.Name) -> Any:
         if e.id == UNINITIALIZED:
@@ -79,8 +84,8 @@ class Expressions(Calls):
             )
         if e.id in self.names:
             found = self.names[e.id]
-            if found in self.graph.names.of:
-                self.graph.names.take(Value(NONE), e.id)  # torch's node that reads a variable takes its name, and goes
+            if isinstance(found, Value):
+                self.numbering.gone(hint_of(e.id))  # torch's node that reads a variable
             return found
         try:
             return Static(self.source.scope(e.id))
@@ -99,12 +104,14 @@ class Expressions(Calls):
         return Method(value, e.attr)
 
     def _attribute_of_tensor(self, value: Value, e: ast.Attribute) -> Any:
-        place = self.place(e)
         if e.attr == "shape":
-            return self.call_operator("size", [value], {}, e)
+            made = len(self.block.nodes)
+            size = self.call_operator("size", [value], {}, e)
+            self._place_in_builtin(made, 13)
+            return size
         if e.attr in _OF_TENSORS:
             kind = _OF_TENSORS[e.attr]
-            return self.node(f"prim::{e.attr}", [value], kind, place)
+            return self.node(f"prim::{e.attr}", [value], kind)
         if e.attr == "ndim":
             return self.call_operator("dim", [value], {}, e)
         if e.attr in ("T", "H", "mT", "mH", "real", "imag"):
@@ -158,7 +165,7 @@ class Expressions(Calls):
     def _list(self, e: ast.List) -> Value:
         parts = [self.as_value(self.expression(part)) for part in e.elts]
         kind = parts[0].type._replace(detail="") if parts and parts[0].type.kind == "Tensor" else (parts or [Value(TENSOR)])[0].type  # fmt: skip
-        return self.node("prim::ListConstruct", parts, list_of(kind), self.place(e))
+        return self.node("prim::ListConstruct", parts, list_of(kind))
 
     def _dict(self, e: ast.Dict) -> Value:
         pairs = [(k, v) for k, v in zip(e.keys, e.values, strict=True) if k is not None]
@@ -169,7 +176,7 @@ class Expressions(Calls):
     def _listcomp(self, e: ast.ListComp) -> Value:
         if len(e.generators) != 1 or e.generators[0].ifs:
             raise self.refuse(e, "a list of several loops or with conditions")
-        result = self.node("prim::ListConstruct", [], list_of(TENSOR), self.place(e))
+        result = self.node("prim::ListConstruct", [], list_of(TENSOR))
         outer = dict(self.names)
 
         def run() -> None:
@@ -189,16 +196,36 @@ class Expressions(Calls):
         name = OPERATORS[type(e.op)]
         tensors = [v.type.kind == "Tensor" for v in values]
         if tensors == [False, True] and name in ("add", "mul", "sub", "div", "pow"):
+            made = len(self.block.nodes)
             if name in ("add", "mul"):
-                values = values[::-1]
-            elif name == "sub":
-                return self.call_operator("rsub", values[::-1], {}, e)
-            elif name == "div":
+                result = self.call_operator(name, values[::-1], {}, e)
+                self._place_in_builtin(made, {"mul": 3, "add": 5}[name])
+                return result
+            if name == "sub":
+                alpha = self.constant(1)
+                opposite = self.call_operator("neg", values[1:], {}, e)
+                result = self.call_operator("add", [opposite, values[0]], {"alpha": alpha}, e)
+                self._place_in_builtin(made, 11)
+                return result
+            if name == "div":
                 inverse = self.call_operator("reciprocal", values[1:], {}, e)
-                return self.call_operator("mul", [inverse, values[0]], {}, e)
+                result = self.call_operator("mul", [inverse, values[0]], {}, e)
+                self._place_in_builtin(made, 13)
+                return result
+        if name == "remainder":
+            self.numbering.gone()
         if any(tensors) and name == "floordiv":
-            name = "floor_divide"
+            made = len(self.block.nodes)
+            result = self.call_operator("floor_divide", values, {}, e)
+            self._place_in_builtin(made, 3)
+            return result
         return self.call_operator(name, values, {}, e)
+
+    def _place_in_builtin(self, first: int, line: int) -> None:
+        """Show that nodes from a place on are of a function of torch's own, which has the number second."""
+        for node in self.block.nodes[first:]:
+            if node.place:
+                node.place, node.program_place = f"<string>:{line}:9", node.place
 
     def _unaryop(self, e: ast.UnaryOp) -> Any:
         if isinstance(e.op, ast.Not):
@@ -208,7 +235,11 @@ class Expressions(Calls):
             return self.call_operator("__not__", [condition], {}, e)
         inner = self.expression(e.operand)
         if isinstance(inner, Static) and isinstance(inner.value, (int, float)):
-            return Static(-inner.value if isinstance(e.op, ast.USub) else +inner.value)
+            found = Static(-inner.value if isinstance(e.op, ast.USub) else +inner.value)
+            if inner.made is not None:
+                self.numbering.gone()  # torch's operator, which it computes at once
+                found.made = self.constant(found.value, place=self.place(e))
+            return found
         if isinstance(e.op, ast.UAdd):
             return inner
         name = "neg" if isinstance(e.op, ast.USub) else "bitwise_not"
@@ -257,7 +288,7 @@ class Expressions(Calls):
             return self.as_value(found)
 
         def known() -> Value:
-            return self.constant(not every)
+            return self.constant(not every, place=self.place(e))
 
         return self.choice(first, [rest, known] if every else [known, rest], self.place(e))
 
@@ -272,21 +303,25 @@ class Expressions(Calls):
         """A bool that is known now, or a value that is branched on."""
         found = self.expression(e)
         if isinstance(found, Static):
+            self.numbering.gone()
             return bool(found.value)
         value = self.as_value(found)
+        if not _is_of_bools(e):
+            self.numbering.gone()  # the zero that torch's conversion to bool makes
         return value if value.type == BOOL else self.call_operator("Bool", [value], {}, e)
 
     def _joinedstr(self, e: ast.JoinedStr) -> Any:
-        text, values = "", []
+        text, parts = "", []
         for part in e.values:
             if isinstance(part, ast.Constant):
                 text += str(part.value)
             elif isinstance(part, ast.FormattedValue) and part.format_spec is None and part.conversion == -1:
                 text += "{}"
-                values.append(self.as_value(self.expression(part.value)))
+                parts.append(part.value)
             else:
                 raise self.refuse(e, "a text with formats")
-        return self.call_operator("format", [self.constant(text), *values], {}, e)
+        begin = self.constant(text, place=self.place(e))
+        return self.call_operator("format", [begin, *(self.as_value(self.expression(p)) for p in parts)], {}, e)
 
     def _subscript(self, e: ast.Subscript) -> Any:
         container = self.expression(e.value)
@@ -310,10 +345,15 @@ class Expressions(Calls):
     def _list_slice(self, value: Value, index: ast.Slice, e: ast.AST) -> Value:
         if value.type.kind not in ("List", "str"):
             raise self.refuse(e, f"a slice of a {value.type}")
-        none = self.constant(None, NONE)
-        bounds = [none if b is None else self.as_value(self.expression(b)) for b in (index.lower, index.upper)]
-        step = self.constant(1) if index.step is None else self.as_value(self.expression(index.step))
-        return self.call_operator("slice", [value, *bounds, step], {}, e)
+        return self.call_operator("slice", [value, *self._bounds(index)], {}, e)
+
+    def _bounds(self, index: ast.Slice) -> list[Value]:
+        """Where a slice begins and ends, and its step."""
+        given = [
+            None if b is None else self.as_value(self.expression(b)) for b in (index.lower, index.upper, index.step)
+        ]
+        step = self.constant(1) if given[2] is None else given[2]
+        return [*(self.constant(None, NONE) if b is None else b for b in given[:2]), step]
 
     def _item_of_modules(self, container: Object, e: ast.Subscript) -> Any:
         key = self._known(e.slice)
@@ -334,7 +374,13 @@ class Expressions(Calls):
         indices = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
         tensors: dict[int, Value] = {}
         dim, backwards = 0, False
-        for i, index in enumerate(map(_as_slice, indices)):
+        indices = list(map(_as_slice, indices))
+        read = {
+            id(index): self._index(index, len(indices) == 1 and isinstance(e.ctx, ast.Load))
+            for index in indices
+            if _is_read_first(index)
+        }
+        for i, index in enumerate(indices):
             if isinstance(index, ast.Slice):
                 value = self._slice(value, dim, index, e)
                 dim += 1
@@ -344,7 +390,7 @@ class Expressions(Calls):
                     raise self.refuse(e, "an ellipsis before None")
                 dim, backwards = -(len(indices) - i - 1), True
                 continue
-            found = self.expression(index)
+            found = read[id(index)] if id(index) in read else self.expression(index)
             if isinstance(found, Static) and found.value is None:
                 value = self.call_operator("unsqueeze", [value, self.constant(dim)], {}, e)
                 dim += 1
@@ -357,7 +403,7 @@ class Expressions(Calls):
                 none = self.constant(None, NONE)
                 inputs = [chosen, none, none, self.constant(False)]
                 tensors[dim] = made = Value(TENSOR)
-                self.block.nodes.append(Node("aten::tensor", inputs, [made], schema=TENSOR_OF, place=self.place(e)))
+                self.add(Node("aten::tensor", inputs, [made], schema=TENSOR_OF, place=self.place(e)))
                 dim += 1
             elif chosen.type.kind == "Tensor" and not backwards:
                 tensors[dim] = chosen
@@ -370,13 +416,26 @@ class Expressions(Calls):
         parts = [tensors.get(i, none) for i in range(max(tensors) + 1)]
         return value, self.node("prim::ListConstruct", parts, list_of(Type("Optional", (TENSOR,))))  # fmt: skip
 
+    def _index(self, index: ast.expr, is_alone: bool) -> Any:
+        """An index, which torch reads twice, and one that is alone three times."""
+        for _ in range(2 if is_alone else 1):
+            self.expression(index)
+        return self.expression(index)
+
     def _slice(self, value: Value, dim: int, index: ast.Slice, e: ast.AST) -> Value:
-        bounds = [
-            None if b is None else self.as_value(self.expression(b)) for b in (index.lower, index.upper, index.step)
-        ]
-        given = [self.constant(None, NONE) if b is None else b for b in bounds[:2]]
-        step = self.constant(1) if bounds[2] is None else bounds[2]
-        return self.call_operator("slice", [value, self.constant(dim), *given, step], {}, e)
+        at = self.constant(dim)
+        return self.call_operator("slice", [value, at, *self._bounds(index)], {}, e)
+
+
+def _is_read_first(index: ast.expr) -> bool:
+    """Whether an index is a variable or a constant, which torch reads before it takes parts."""
+    return isinstance(index, ast.Name) or isinstance(index, ast.Constant) and index.value is not Ellipsis
+
+
+def _is_of_bools(e: ast.expr) -> bool:
+    """Whether a condition is one of conditions, or asks for None, which torch converts to no bool."""
+    is_asked = isinstance(e, ast.Compare) and isinstance(e.ops[0], (ast.Is, ast.IsNot))
+    return is_asked or isinstance(e, ast.BoolOp) or isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.Not)
 
 
 def _as_slice(index: ast.expr) -> ast.expr:

@@ -99,6 +99,7 @@ class Static:
 
     def __init__(self, value: Any, home: Any = None):
         self.value, self.home = value, home  # home: the module of Python that it was read from
+        self.made: Value | None = None  # of a constant in the source
 
 
 class Object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from ....core.dispatch.op import OPS
@@ -90,6 +90,10 @@ class Programs:
             return True
         name = getattr(f, "__name__", "")
         return OPS.get(name) is f or any(getattr(space, name, None) is f for space in NAMESPACES.values())
+
+    def is_torch(self, home: Any) -> bool:
+        """Whether a module of Python is `torch` itself."""
+        return isinstance(home, ModuleType) and home.__name__ in _OURS
 
     def operator_of_levels(self, f: Any) -> str | None:
         """The name of an operator of quantized tensors, None for all else."""

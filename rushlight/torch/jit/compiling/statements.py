@@ -13,6 +13,7 @@ from typing import Any
 
 from ..ir.graph import BOOL, INT, NONE, Block, Graph, Node, Type, Value
 from ..ir.literals import type_of_constant
+from .numbering import Numbering, pool_constants, sort_results
 
 __all__ = [
     "FOREVER",
@@ -43,19 +44,51 @@ class Statements:
         self.block: Graph | Block = graph
         self.names: dict[str, Any] = {}
         self.known: dict[Value, Any] = {}  # constants
+        self.folded: list[Value] = []  # constants that are results of operators on constants
+        self.literals: dict[Any, Value] = {}  # numbers of the source, each made once
+        self.numbering = Numbering(graph)
+        self.copies: list[Callable[[], None]] = []  # number what is copied of the conditions of loops
+        self.stored: list[set[str]] = []  # the variables that the blocks around assign, the innermost last
+        self.around: list[dict[str, Any]] = []  # the variables that were there when they began
 
     # ------------------------------------------------------------------------------------------ nodes
+
+    def add(self, node: Node) -> None:
+        """Append a node to the block."""
+        self.block.nodes.append(node)
+        for value in node.outputs:
+            if value not in self.graph.numbers:
+                self.numbering.number(value)
 
     def node(self, kind: str, inputs: list[Value], type: Type, place: str = "", **attributes: Any) -> Value:
         """The result of a new node."""
         result = Value(type)
-        self.block.nodes.append(Node(kind, inputs, [result], attributes, place=place))
+        self.add(Node(kind, inputs, [result], attributes, place=place))
         return result
 
-    def constant(self, value: Any, type: Type | None = None) -> Value:
+    def constant(self, value: Any, type: Type | None = None, place: str = "") -> Value:
         """A new constant."""
-        made = self.node("prim::Constant", [], type_of_constant(value) if type is None else type, value=value)
+        kind = type_of_constant(value) if type is None else type
+        made = self.node("prim::Constant", [], kind, place, value=value)
         self.known[made] = value
+        return made
+
+    def literal(self, value: Any, place: str) -> Value:
+        """The constant of a number in the source, at the graph's begin."""
+        key = type(value), repr(value)
+        if key not in self.literals:
+            made = Value(type_of_constant(value))
+            self.graph.nodes.insert(0, Node("prim::Constant", [], [made], {"value": value}, place=place))
+            self.numbering.number(made)
+            self.literals[key], self.known[made] = made, value
+        return self.literals[key]
+
+    def computed_at_the_end(self, value: Any) -> Value:
+        """The constant that an operator gives for constants, which torch computes when all is compiled."""
+        self.numbering.gone()  # the operator's result
+        made = self.constant(value)
+        self.numbering.next = self.graph.numbers.pop(made)
+        self.folded.append(made)
         return made
 
     def inside(self, block: Block, work: Callable[[], None]) -> None:
@@ -72,11 +105,20 @@ class Statements:
         """Run one of two parts. Each says whether it never comes to its end."""
         node = Node("prim::If", [condition], [], place=place)
         before, results, lost = self.names, [], []
+        outer, later, stored = self.numbering.later, [], []
         for part in parts:
             node.blocks.append(Block())
             self.names = dict(before)
+            self.stored.append(set())
+            self.around.append(before)
+            self.numbering.later = []
             self.inside(node.blocks[-1], lambda part=part: lost.append(part()))
+            later.append(self.numbering.later)
+            stored.append(self.stored.pop())
+            self.around.pop()
             results.append(self.names)
+        self.numbering.later = outer
+        assigned = self._count_assigned(stored, results, before)
         self.block.nodes.append(node)
         if any(lost):
             kept = results[lost.index(False)] if not all(lost) else before
@@ -94,6 +136,28 @@ class Statements:
                     self.names[name] = pair[0]
             elif None not in pair:
                 self.names[name] = self._merged(node, name, pair, lost)
+        outputs = {name: v for name, v in self.names.items() if isinstance(v, Value) and v in node.outputs}
+        self.numbering.branches(node, outputs, assigned, later)
+
+    def _count_assigned(self, stored: list[set[str]], results: list[dict], before: dict) -> list[str]:
+        """The variables that a branch assigns and that both know, sorted. torch reads each several times to see that."""
+        found = set()
+        for mine, other in ((stored[0], results[1]), (stored[1], results[0])):
+            for name in sorted(mine):
+                if name in other:
+                    self.numbering.gone(hint_of(name))
+                    found.add(name)
+        for name in sorted(found):
+            for _ in range(3 if name in before else 2):
+                self.numbering.gone(hint_of(name))
+        for name in found:
+            self.assigned(name)
+        return sorted(found)
+
+    def assigned(self, name: str) -> None:
+        """Note that the block assigns a variable."""
+        if self.stored:
+            self.stored[-1].add(name)
 
     def _merged(self, node: Node, name: str, pair: list[Any], lost: list[bool]) -> Any:
         if not all(isinstance(v, Value) for v in pair):
@@ -130,7 +194,7 @@ class Statements:
             self.inside(node.blocks[-1], lambda part=part: results.append(part()))
             node.blocks[-1].outputs.append(results[-1])
         node.outputs.append(Value(joined(results[0].type, results[1].type, "a conditional expression")))
-        self.block.nodes.append(node)
+        self.add(node)
         return node.outputs[0]
 
     # ------------------------------------------------------------------------------------------ loops
@@ -141,30 +205,43 @@ class Statements:
         condition: Callable[[], Value] | None,
         carried: list[str],
         body: Callable[[Value], None],
-        count: str = "",
         place: str = "",
     ) -> None:
         """A loop of so many trips, or as long as a condition holds. carried: the variables that it changes."""
         if trips is None:
-            trips = self.constant(FOREVER)
-        goes_on = self.constant(True) if condition is None else condition()
+            trips = self.literal(FOREVER, place)
+        begin = self.numbering.next
+        goes_on = self.constant(True, place=place) if condition is None else condition()
+        end = self.numbering.next
         values = [self.as_value(self.names[name]) for name in carried]
         node = Node("prim::Loop", [trips, goes_on, *values], [], place=place)
         block = Block()
         node.blocks.append(block)
         block.inputs = [
-            Value(INT, count),
+            Value(INT),
             *(Value(v.type, hint_of(name)) for v, name in zip(values, carried, strict=True)),
         ]
         before = dict(self.names)
         self.names |= dict(zip(carried, block.inputs[1:], strict=True))
+        self.numbering.number(block.inputs[0])
         again: list[Value] = []
+        outer, self.numbering.later = self.numbering.later, []
+        self.stored.append(set())
+        self.around.append(before)
 
         def work() -> None:
             body(block.inputs[0])
-            again.append(goes_on if condition is None else condition())
+            if condition is None:
+                again.append(goes_on)
+            else:
+                self._again(condition, again, begin, end)
 
         self.inside(block, work)
+        inside, self.numbering.later = self.numbering.later, outer
+        stored = sorted(name for name in self.stored.pop() if name in before)
+        self.around.pop()
+        for name in stored:
+            self.assigned(name)
         after = [self.names[name] for name in carried]
         for name, old, new in zip(carried, values, after, strict=True):
             if joined(old.type, new.type, name) != old.type:
@@ -177,16 +254,56 @@ class Statements:
         for name, v in zip(carried, values, strict=True):
             node.outputs.append(Value(v.type, hint_of(name)))
             self.names[name] = node.outputs[-1]
+        results = dict(zip(carried, node.outputs, strict=True))
+        self.numbering.loop(dict(zip(carried, block.inputs[1:], strict=True)), results, stored, inside)
+
+    def _again(self, condition: Callable[[], Value], again: list[Value], begin: int, end: int) -> None:
+        """The condition at the end of a trip. torch compiles it first, and copies it before the loop when all is compiled."""
+        numbers = self.graph.numbers
+        copies = [v for v, n in numbers.items() if begin <= n < end and v not in self.literals.values()]
+        places, now = [numbers[v] for v in copies], self.numbering.next
+        with self.numbering.without_names():
+            again.append(condition())
+        made = [v for v, n in numbers.items() if n >= now]
+        numbers |= dict(zip(made, places, strict=False))
+        self.numbering.next = now
+
+        def number() -> None:
+            for value in copies:
+                self.numbering.number(value)
+                name = self.graph.names.of.get(value)
+                if name is not None:
+                    self.graph.names.take(Value(NONE), name)
+
+        self.copies.append(number)
 
     def counted(self, values: Value, place: str = "") -> Value:
         """The number of a container's items."""
         raise NotImplementedError
 
+    def begin(self) -> str:
+        """Where the function is defined."""
+        raise NotImplementedError
+
     def finish(self) -> None:
         """Make what is returned the graph's result."""
         result = self.names.get(RETURN)
-        self.graph.outputs = [self.constant(None, NONE) if result is None else self.as_value(result)]
+        self.graph.outputs = [self.constant(None, NONE, self.begin()) if result is None else self.as_value(result)]
+        self.numbering.gone()  # torch's place for what is returned
+        for work in self.numbering.later:
+            work()
+        self.numbering.gone()  # whether a return has ended the function
+        for work in self.copies:
+            work()
+        self.numbering.next += 7  # constants for what leaves early
+        for value in self.folded:
+            self.numbering.number(value)
+        for value in self.graph.all_values():
+            if value not in self.graph.numbers:
+                self.numbering.number(value)
         remove_unused(self.graph, self.graph)
+        pool_constants(self.graph)
+        sort_results(self.graph)
 
 
 def remove_unused(graph: Graph, block: Graph | Block) -> None:
@@ -332,7 +449,7 @@ def _with_breaks(statements: list[ast.stmt]) -> list[ast.stmt]:
 
 def hint_of(name: str) -> str:
     """The name that a variable's value shows: none for those of this file."""
-    return "" if name.startswith("%") else name
+    return "" if name.startswith("%") or name[:1] == "_" and not name.strip("_0123456789") else name
 
 
 def stored_names(statements: list[ast.stmt]) -> list[str]:

@@ -45,6 +45,9 @@ def match(name: str, given: list[Type], named: dict[str, Type]) -> tuple[Schema,
 
 def _default(p: Parameter) -> tuple[Any, Type]:
     value = default_of(p)
+    size = p.type.rstrip("?")[:-1].rpartition("[")[2]
+    if type(value) is int and is_list(p.type.rstrip("?")) and size.isdecimal():
+        value = [value] * int(size)
     return (list(value), list_of(INT)) if isinstance(value, (list, tuple)) else (value, type_of_constant(value))
 
 

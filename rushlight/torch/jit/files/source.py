@@ -94,6 +94,10 @@ class _Reader(Statements):
         elif not isinstance(statement, ast.Pass):
             raise _malformed(statement)
 
+    def begin(self) -> str:
+        """Where the function is defined: the archive's graphs say no places."""
+        return ""
+
     def _carried(self, body: list[ast.stmt], but: str) -> list[str]:
         stored = set(stored_names(body))
         return [name for name in self.names if name in stored and name != but]
@@ -107,10 +111,11 @@ class _Reader(Statements):
 
         def body(index: Value) -> None:
             self.names[name] = index
+            index.hint = "" if name.startswith("_") else name
             self._run(s.body)
 
         trips = self._expression(source.args[0])  # type: ignore[attr-defined]
-        self.loop(trips, None, self._carried(s.body, name), body, "" if name.startswith("_") else name)
+        self.loop(trips, None, self._carried(s.body, name), body)
 
     def _while(self, s: ast.While) -> None:
         if not isinstance(s.test, ast.Name):
@@ -284,12 +289,10 @@ class _Reader(Statements):
         raise _malformed(source)
 
     def _function(self, path: str) -> Value:
-        """A function of the archive: a constant at the graph's top."""
+        """A function of the archive."""
         program = self.classes.function(path)
         result = Value(Type("Function", detail=path))
-        top = sum(n.is_constant and "name" in n.attributes for n in self.graph.nodes)
-        node = Node("prim::Constant", [], [result], {"name": path, "function": program})
-        self.graph.nodes.insert(top, node)
+        self.add(Node("prim::Constant", [], [result], {"name": path, "function": program}))
         return result
 
     def _call_of(self, function: Value, source: ast.Call) -> Value:

@@ -124,7 +124,7 @@ class _Printer:
             name = self._variable(value, "self" if is_self else f"argument_{i}")
             default = f"={literal(self.graph.defaults[value])}" if value in self.graph.defaults else ""
             arguments.append(f"{name}: {kind}{default}" if kind else name)
-        for node in self.graph.nodes:
+        for node in self._functions_first():
             self._statement(node)
         result = self.graph.outputs[0]
         self._split([result])
@@ -133,6 +133,13 @@ class _Printer:
         joined = f",\n{pad}    ".join(arguments)
         head = f"{pad}def {self.graph.name}({joined}) -> {result.type.annotation()}:\n"
         return head + "".join(f"{pad}  {line}\n" for line in self.lines)
+
+    def _functions_first(self) -> list[Node]:
+        """The graph's nodes, first the functions that are constants, in the order in which they are called."""
+        read = {v: i for i, v in reversed([*enumerate(v for n in self.graph.all_nodes() for v in n.inputs)])}
+        functions = [n for n in self.graph.nodes if n.is_constant and "name" in n.attributes]
+        functions.sort(key=lambda n: read.get(n.outputs[0], len(read)))
+        return [*functions, *(n for n in self.graph.nodes if n not in functions)]
 
     def _line(self, text: str) -> None:
         self.lines.append("  " * self.depth + text)

@@ -251,6 +251,8 @@ def shown(value: Any) -> str:
     """A constant as a graph shows it."""
     if isinstance(value, bool):
         return str(int(value))
+    if isinstance(value, list):
+        return str(value) if value else "annotate(List[int], [])"
     if isinstance(value, float):
         text = f"{value:.17g}" if math.isfinite(value) else str(value)
         return text if not math.isfinite(value) or "." in text or "e" in text else text + "."
