@@ -154,7 +154,7 @@ def _binary_method(record: Op, careful: Any = None) -> Any:
             a = self._array
             d = a.dtype
             kind = type(other)
-            if kind is float or (kind is int and -536870912 < other < 536870912):
+            if kind is float or (kind is int and -536870912 < other < 536870912):  # type: ignore[operator]
                 b = other if d is F32 or d is F64 else None
             elif (
                 isinstance(other, Tensor)
