@@ -268,10 +268,8 @@ class Pass:
         hooks = node.hooks
         if hooks is None:
             return g
-        if hooks.of_results and type(g) is list:
-            for i, others in hooks.of_results.items():
-                if g[i] is None and others.tensor:
-                    _run_hooks_without_gradient(others.tensor)
+        if hooks.of_results:
+            _tell_other_results(hooks.of_results, g)
         if hooks.tensor:
             g = _run_tensor_hooks(hooks.tensor, g)
         if hooks.retain is not None:
@@ -622,11 +620,12 @@ def _run_tensor_hooks(table: Any, g: Tensor) -> Tensor:
     return g
 
 
-def _run_hooks_without_gradient(table: Any) -> None:
-    """Call the hooks of a result that no gradient reaches, whose node runs for another one."""
-    for hook in list(table.values()):
-        if hook(None) is not None:
-            raise RuntimeError("can't replace a None gradient with a non-None value")
+def _tell_other_results(of_results: dict[int, Any], grads: list[Any]) -> None:
+    """Call the hooks of a node's results that no gradient reaches, where it runs for other ones."""
+    for i, hooks in of_results.items():
+        for hook in list(hooks.tensor.values()) if grads[i] is None and hooks.tensor else ():
+            if hook(None) is not None:
+                raise RuntimeError("can't replace a None gradient with a non-None value")
 
 
 def _checked(new: Any, old: Tensor, name: str) -> Tensor:

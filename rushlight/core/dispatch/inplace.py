@@ -142,6 +142,7 @@ def make_inplace_operator(record: Op) -> Any:
 
 
 _I64 = np.dtype(np.int64)
+_SHORT = 1 << 29  # below it an integer needs no look at what torch's parser of arguments takes
 _RING = frozenset((np.add, np.subtract, np.multiply))  # of integers: they wrap around and never raise
 
 
@@ -158,7 +159,7 @@ def _binary_method(record: Op, careful: Any = None) -> Any:
             a = self._array
             d = a.dtype
             kind = type(other)
-            if kind is float or (kind is int and -536870912 < other < 536870912):
+            if kind is float or (kind is int and -_SHORT < other < _SHORT):  # type: ignore[operator]
                 is_whole = kind is int and d is _I64 and record.kernel in _RING
                 b = other if d is F32 or d is F64 or is_whole else None
             elif (

@@ -56,7 +56,7 @@ def held(options: tuple, metadata: tuple, d: Any) -> tuple:
     """The options of a call on elements of type `d`. Raises torch's RuntimeError for a number that its type cannot hold."""
     values = list(metadata)
     for i, _, words in options:
-        value = values[i]
+        value: Any = values[i]
         holder = (
             _holder(words, d)
             if isinstance(value, (int, float) if "limit" in words else (int, float, complex))
@@ -64,10 +64,14 @@ def held(options: tuple, metadata: tuple, d: Any) -> tuple:
         )
         if holder is None:
             continue
-        exact(float(value) if "double" in words else value, holder)
+        exact(_as_double(value) if "double" in words else value, holder)
         if isinstance(value, int) and abs(value) >= 1 << 63 and d == _BFLOAT16:
             values[i] = float(value)  # NumPy's bfloat16 knows no integer of more than 64 bits
     return tuple(values)
+
+
+def _as_double(value: Any) -> Any:
+    return value if isinstance(value, complex) else float(value)
 
 
 def _holder(words: str, d: np.dtype) -> np.dtype | None:

@@ -101,7 +101,9 @@ def _check_alpha(input, other, alpha):
     if highest < 3 and isinstance(alpha, complex):
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     if abs(alpha) > 100:
-        exact(alpha, common_type(_add.record, (input, other)).numpy)
+        d = common_type(_add.record, (input, other))
+        assert d is not None
+        exact(alpha, d.numpy)
 
 
 def _switched(input, other, alpha):

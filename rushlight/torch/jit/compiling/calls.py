@@ -209,7 +209,8 @@ class Calls(Statements):
             kind = kind.parts[0]
         if kind.kind == "List":
             if isinstance(x, Static) and length and (isinstance(x.value, int) or _is_repeated(x.value)):
-                one = self.as_value(x) if isinstance(x.value, int) else self.constant(x.value[0])
+                numbers: Any = x.value
+                one = self.as_value(x) if isinstance(numbers, int) else self.constant(numbers[0])
                 return self.node("prim::ListConstruct", [one] * length, kind)
             if isinstance(x, Static) and isinstance(x.value, tuple):
                 x = Static(list(x.value))
