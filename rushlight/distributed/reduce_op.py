@@ -70,12 +70,13 @@ class OlderReduceOp:
     """`torch.distributed.reduce_op`: the names of `ReduceOp`, of which it warns."""
 
     def __getattr__(self, name: str) -> Any:
+        value = getattr(RedOpType, name)  # what it does not have is no reason to warn
         warnings.warn(
             "`torch.distributed.reduce_op` is deprecated, please use `torch.distributed.ReduceOp` instead",
             FutureWarning,
             stacklevel=2,
         )
-        return getattr(ReduceOp, name)
+        return value
 
 
 _UFUNCS: dict[RedOpType, Any] = {
