@@ -515,6 +515,7 @@ _ARRAYS_ONLY_VARIADIC = """\
         if type(arrays[0]) is not ndarray:
             return slow_call(record, {name}, ({metadata}), None)
 """
+# 536870912 is 2**29: integers below it need no look at what torch's parser of arguments takes (64 bits)
 _FLOATS_ONLY_TWO = " or (d is not F32 and d is not F64)"
 _BINARY = """\
 def call(input, other{out}):

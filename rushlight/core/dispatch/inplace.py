@@ -244,7 +244,7 @@ def accept_write(self: Tensor) -> State | None:
 
 
 def _is_plain_target(t: Tensor, a: np.ndarray, level: int) -> bool:
-    """Whether nobody looks at a write to the tensor's elements, and each has a place of its own."""
+    """Whether nothing else looks at a write to the tensor's elements, and each has a place of its own."""
     return (
         0 <= level <= 1
         and (not level or (t._edge is None and (t._view is None or not _is_of_leaf(t._view))))

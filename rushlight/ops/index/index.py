@@ -76,7 +76,7 @@ def _getitem(self, index):
 
 
 def _with_numbers(index: tuple) -> tuple:
-    """The index with Python's numbers for tensors that are one, where nobody looks at what is read."""
+    """The index with Python's numbers for tensors that are one, where no one else looks at what is read."""
     for i in index:
         if type(i) is Tensor and type(i._array) is np.ndarray and not i._array.ndim:
             if thread.state.level > 1:
