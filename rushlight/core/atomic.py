@@ -5,7 +5,7 @@ import os
 import re
 import sys
 
-__all__ = ["open_aside", "remove_leftovers", "replacing", "sync_folder"]
+__all__ = ["open_aside", "remove_leftovers", "replace_by_link", "replacing", "sync_folder"]
 
 
 @contextlib.contextmanager
@@ -32,6 +32,21 @@ def replacing(target, *, mode=None, sync=False):
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+        raise
+
+
+def replace_by_link(target, source):
+    """Make `target` another name of the file `source`: at once, so that there is no moment without it.
+
+    Raises OSError where the folder cannot be written, or the two are on different file systems; `target` is as it was then.
+    """
+    link = f"{target}.{os.getpid()}.link"
+    os.link(source, link)
+    try:
+        os.replace(link, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(link)
         raise
 
 

@@ -9,6 +9,7 @@ import filecmp
 import os
 from importlib import metadata
 
+from ...core.atomic import replace_by_link
 from .library import PACKAGE
 
 __all__ = ["link_copies"]
@@ -33,12 +34,6 @@ def _link(paths: list[str]) -> tuple[int, int]:
         if os.path.samefile(first, path) or not filecmp.cmp(first, path, shallow=False):
             continue
         freed += os.path.getsize(path) if os.stat(path).st_nlink == 1 else 0
-        link = f"{path}.{os.getpid()}.link"
-        os.link(first, link)
-        try:
-            os.replace(link, path)  # at once: there is no moment without the file
-        except OSError:
-            os.unlink(link)
-            raise
+        replace_by_link(path, first)
         count += 1
     return count, freed

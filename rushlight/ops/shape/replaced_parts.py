@@ -126,6 +126,8 @@ def _(g, places):
 
 def _with_its_places(input):
     """A copy of the input, its strides and what of its storage it spans; a plain one where places repeat."""
+    if type(input._array) is not np.ndarray:
+        return input.clone()
     sizes, strides, begin = input.shape, input.stride(), input.storage_offset()
     if input.is_contiguous() and not begin or not input.numel() or shares_places(input._array):
         return input.clone()
