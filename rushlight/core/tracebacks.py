@@ -56,7 +56,7 @@ def shortened_text(error: BaseException) -> str:
             continue
         seen.add(id(one))
         names = [frame.filename for frame in one.stack]
-        kept = [frame for i, frame in enumerate(one.stack) if not _is_hidden(names, i)]
+        kept = [frame for frame, is_hidden in zip(one.stack, _hidden(names), strict=True) if not is_hidden]
         hidden = len(names) - len(kept)
         one.stack[:] = kept
         if hidden and one is told:
@@ -79,8 +79,7 @@ def _call_of(error: BaseException) -> str:
     if any(note.startswith("in `") for note in getattr(error, "__notes__", ())):
         return ""
     frames = _frames(error.__traceback__)
-    names = list(map(_file, frames))
-    own = [i for i in range(len(frames)) if not _is_hidden(names, i)]
+    own = [i for i, is_hidden in enumerate(_hidden(list(map(_file, frames)))) if not is_hidden]
     call = failed_call(frames[own[-1] + 1 :]) if own else ""
     return f"in {call}, " if call else ""
 
@@ -95,8 +94,8 @@ def was_raised_inside(traceback: TracebackType | None) -> bool:
 def _shorten_one(error: BaseException, is_main: bool) -> int:
     """How many frames were taken out: of the error itself none, where none would stay."""
     frames = _frames(error.__traceback__)
-    names = list(map(_file, frames))
-    kept = [tb for i, tb in enumerate(frames) if not _is_hidden(names, i)]
+    hidden = _hidden(list(map(_file, frames)))
+    kept = [tb for tb, is_hidden in zip(frames, hidden, strict=True) if not is_hidden]
     if len(kept) == len(frames) or is_main and not kept:
         return 0
     for tb, following in zip(kept, [*kept[1:], None], strict=False):
@@ -113,16 +112,16 @@ def _frames(traceback: TracebackType | None) -> list[TracebackType]:
     return frames
 
 
-def _is_hidden(names: list[str], i: int) -> bool:
-    """Rushlight's frames, and NumPy's and the standard library's where Rushlight has called them.
+def _hidden(names: list[str]) -> list[bool]:
+    """Which frames are Rushlight's, or NumPy's and the standard library's where Rushlight has called them.
 
     names: the files of all frames, from the outermost.
     """
-    name = names[i]
-    if name.startswith(FILES):
-        return True
-    is_called = name.startswith(_NUMPY) or name.startswith(STANDARD) and "-packages" not in name
-    return is_called and i > 0 and _is_hidden(names, i - 1)
+    hidden: list[bool] = []
+    for name in names:
+        is_called = name.startswith(_NUMPY) or (name.startswith(STANDARD) and "-packages" not in name)
+        hidden.append(name.startswith(FILES) or (is_called and hidden[-1:] == [True]))
+    return hidden
 
 
 def _file(traceback: Any) -> str:

@@ -167,3 +167,24 @@ def test_an_absent_name_as_an_argument_does_not_hide_the_error(tmp_path):
         [sys.executable, "-m", "rushlight", "run", str(program)], capture_output=True, text=True, check=False
     )
     assert "program.py" in done.stderr and "During handling" not in done.stderr
+
+
+def test_a_recursion_too_deep_is_shortened():
+    """A copy that goes too deep ends in a thousand frames of the standard library, which Rushlight has called."""
+
+    class Chain:
+        next = None
+
+    first = link = Chain()
+    for _ in range(3 * sys.getrecursionlimit()):
+        link.next = Chain()
+        link = link.next
+    parameter = nn.Parameter(torch.ones(2))
+    parameter.first = first
+    error = caught(copy.deepcopy, parameter)
+    assert isinstance(error, RecursionError)
+    shorten(error)
+    files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+    assert __file__ in files and not any("rushlight/" in name for name in files)
+    while first is not None:  # or the chain's own end would go too deep
+        first.next, first = None, first.next
