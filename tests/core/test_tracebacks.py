@@ -169,7 +169,7 @@ def test_an_absent_name_as_an_argument_does_not_hide_the_error(tmp_path):
     assert "program.py" in done.stderr and "During handling" not in done.stderr
 
 
-def test_a_recursion_too_deep_is_shortened():
+def test_a_recursion_too_deep_is_shortened(monkeypatch):
     """A copy that goes too deep ends in a thousand frames of the standard library, which Rushlight has called."""
 
     class Chain:
@@ -181,6 +181,7 @@ def test_a_recursion_too_deep_is_shortened():
         link = link.next
     network = nn.Linear(2, 2)
     network.chain = first
+    monkeypatch.delenv("RUSHLIGHT_TRACEBACK", raising=False)
     error = caught(torch.optim.swa_utils.AveragedModel, network)  # which copies it
     assert isinstance(error, RecursionError)
     shorten(error)
