@@ -263,3 +263,21 @@ def test_relu_keeps_the_bits_of_numpys_maximum(size, monkeypatch):
     assert (ops.relu(rl.from_numpy(x).view(1, -1, 1)).numpy().view(np.int32).ravel() == expected).all()
     doubled = rl.from_numpy(np.repeat(x, 2))[::2]
     assert (ops.relu(doubled).numpy().view(np.int32) == expected).all()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("unit", "alpha", "expected"),
+    [
+        ("elu", float("inf"), [-float("inf"), 0.0, 0.0, 1.0]), ("elu", float("nan"), [float("nan"), 0.0, 0.0, 1.0]),
+        ("elu", 0.0, [-0.0, -0.0, 0.0, 1.0]), ("celu", float("inf"), [float("nan"), 0.0, 0.0, 1.0]),
+    ],
+)  # fmt: skip
+def test_exponential_units_of_no_finite_alpha(unit, alpha, expected, compiled):
+    """Where the input is not below 0, alpha has no say."""
+    f = getattr(rl.nn.functional, unit)
+    step = rl.compile(lambda x: f(x, alpha)) if compiled else lambda x: f(x, alpha)
+    for _ in range(4):
+        got = step(rl.tensor([-2.0, -0.0, 0.0, 1.0])).numpy()
+    np.testing.assert_array_equal(got, np.array(expected, np.float32))
+    assert alpha != 0 or np.signbit(got).tolist() == [True, True, False, False]

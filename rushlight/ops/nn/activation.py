@@ -7,6 +7,7 @@ kernel (`threshold_backward`), so does this file, with a rule of its own for sec
 from __future__ import annotations
 
 from importlib import import_module
+from math import isfinite
 from typing import Any
 
 import ml_dtypes
@@ -117,6 +118,8 @@ def in_vectors(x):
 def _exponential_unit(x, negative, positive, inside):
     """positive * max(x, 0) + negative * (exp(inside * min(x, 0)) - 1)."""
     floats_only(x, "elu_cpu")
+    if not negative or not (isfinite(negative) and isfinite(inside)):  # 0 times that is no 0, or another one
+        return np.where(x < 0, np.expm1(x * inside) * negative, x * positive)
     zero = ZERO32 if x.dtype is F32 else 0
     left, right = np.minimum(zero, x), np.maximum(zero, x)
     left = np.expm1(left if inside == 1 else left * inside)
