@@ -26,7 +26,7 @@ def test_digits_example(program):
         assert mine == pytest.approx(torchs, rel=2e-3)
     assert len(found) == len(expected) == 20
     assert found[-1][2] >= 97
-    assert "epoch 20:" in done.stderr and "it/s" in done.stderr  # the progress bars
+    assert not done.stderr  # progress bars are for terminals
     assert lines[-2:] == ["loss curve saved to made/digits_loss.png", "model saved to made/digits.pt"]
     assert (program.folder / "made" / "digits_loss.png").read_bytes().startswith(b"\x89PNG")
     assert (program.folder / "made" / "digits.pt").stat().st_size > 100_000
