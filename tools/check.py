@@ -1,7 +1,7 @@
 """`python -m tools.check [part ...]`: all that a change has to pass, as CI checks it.
 
 Parts: lint (ruff), types (pyright), site (`tools.site`, where its packages are installed), tests (pytest, with the figures
-of `tools.house`), caps (`tools.caps`: what depends on the instruction set, as older processors compute it). Without a part:
+of `tools.house`), caps (`tools.caps`: of what depends on the instruction set a third, as older processors compute it). Without a part:
 all of them, the quickest first. Parts that use one core run two at a time, and the last of them while the next part
 begins. Goes on after a part that fails, and exits with 1 in the end.
 """

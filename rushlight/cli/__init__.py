@@ -4,7 +4,6 @@ import argparse
 import os
 import sys
 
-from ..backend.onednn.copies import link_copies
 from ..torch.utils.collect_env import print_environment, version
 
 __all__ = ["main"]
@@ -86,6 +85,8 @@ def _parser():
 
 
 def _link_copies():
+    from ..backend.onednn.copies import link_copies  # 40 ms, for importlib.metadata
+
     try:
         count, freed = link_copies()
     except OSError as error:

@@ -82,15 +82,12 @@ def _needs_tensors(mode: State, options: dict[str, Any]) -> bool:
 
     The operators raise torch's error for a number that a parameter's type cannot hold.
     """
-    if (
-        options.get("lr", 0) > _LARGE
-        or options.get("weight_decay", 0) > _LARGE
-        or mode.grad
-        or (mode.level > 1 and not hasattr(mode.listener, "updated"))
-    ):
+    if mode.grad or (mode.level > 1 and not hasattr(mode.listener, "updated")):
         return True
     values = options.values()
-    return not _PLAIN.issuperset(map(type, values)) and any(isinstance(value, Tensor) for value in values)
+    if not _PLAIN.issuperset(map(type, values)) and any(isinstance(value, Tensor) for value in values):
+        return True
+    return options.get("lr", 0) > _LARGE or options.get("weight_decay", 0) > _LARGE
 
 
 def _arrays(params: list[Tensor], *others: list | None) -> list | None:

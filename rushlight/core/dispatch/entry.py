@@ -515,7 +515,6 @@ _ARRAYS_ONLY_VARIADIC = """\
         if type(arrays[0]) is not ndarray:
             return slow_call(record, {name}, ({metadata}), None)
 """
-# 536870912 is 2**29: integers below it need no look at what torch's parser of arguments takes (64 bits)
 _FLOATS_ONLY_TWO = " or (d is not F32 and d is not F64)"
 _BINARY = """\
 def call(input, other{out}):
@@ -527,7 +526,7 @@ def call(input, other{out}):
         a = input._array
         d = a.dtype
         kind = type(other)
-        if kind is float or (kind is int and -536870912 < other < 536870912):
+        if kind is float or (kind is int and -{short} < other < {short}):
             if d is not F32 and d is not F64{integers}:
                 return {slow}(record, (input, other), (), None)
             b = other
@@ -556,7 +555,7 @@ def call(other, input):
         d = b.dtype
         kind = type(input)
         if (
-            kind is not float and (kind is not int or not -536870912 < input < 536870912)
+            kind is not float and (kind is not int or not -{short} < input < {short})
         ) or (d is not F32 and d is not F64):
             return slow_operator(record, (input, other), (), None)
         a = input
@@ -595,7 +594,7 @@ def _pointwise_text(record: Op, form: str) -> tuple[str, Saved]:
         "kernel": _chosen_kernel(record, "b" if form == "reflected" else "a"),
     }
     template = _UNARY if unary else _REFLECTED if form == "reflected" else _BINARY
-    text = template.format(**fields)
+    text = template.format(short=number_options.SHORT, **fields)
     for usual, name in zip(("input", "other"), record.shown, strict=False):
         text = text if name is usual else re.sub(rf"\b{usual}\b", name, text)
     return text, saved

@@ -36,7 +36,7 @@ from . import number_first
 from .docs import of_inplace
 from .extension_points import profiled_pass
 from .mode import State, emit_event, thread
-from .number_options import check_read
+from .number_options import SHORT, check_read
 from .overlap import (
     at_places,
     by_element,
@@ -142,7 +142,6 @@ def make_inplace_operator(record: Op) -> Any:
 
 
 _I64 = np.dtype(np.int64)
-_SHORT = 1 << 29  # below it an integer needs no look at what torch's parser of arguments takes
 _RING = frozenset((np.add, np.subtract, np.multiply))  # of integers: they wrap around and never raise
 
 
@@ -159,7 +158,7 @@ def _binary_method(record: Op, careful: Any = None) -> Any:
             a = self._array
             d = a.dtype
             kind = type(other)
-            if kind is float or (kind is int and -_SHORT < other < _SHORT):  # type: ignore[operator]
+            if kind is float or (kind is int and -SHORT < other < SHORT):  # type: ignore[operator]
                 is_whole = kind is int and d is _I64 and record.kernel in _RING
                 b = other if d is F32 or d is F64 or is_whole else None
             elif (
@@ -224,11 +223,7 @@ def accept_inplace(self: Tensor, x: Tensor | None = None, y: Tensor | None = Non
                     return None
     except AttributeError:  # a number for a tensor
         return None
-    s = self._storage or storage_of(self)
-    if s.inference:
-        return None
-    _wrote(s, state, 3)
-    return state
+    return _accepted(self, state)
 
 
 def accept_write(self: Tensor) -> State | None:
@@ -236,10 +231,15 @@ def accept_write(self: Tensor) -> State | None:
     state = thread.state
     if not _is_plain_target(self, self._array, state.level):
         return None
-    s = self._storage or storage_of(self)
+    return _accepted(self, state)
+
+
+def _accepted(t: Tensor, state: State) -> State | None:
+    """Count the write whose caller's caller is the function that makes it; None for an inference tensor."""
+    s = t._storage or storage_of(t)
     if s.inference:
         return None
-    _wrote(s, state, 3)
+    _wrote(s, state, 4)
     return state
 
 

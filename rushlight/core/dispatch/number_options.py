@@ -37,6 +37,7 @@ for _type, _row in _ROWS.items():
         _OPTIONS.setdefault(_name, {}).update(dict.fromkeys(_options.split(","), _type))
 
 LARGEST_OF_ALL = 65504.0  # what every type of floats holds
+SHORT = 1 << 29  # integers below it need no look at what torch's parser of arguments takes, 64 bits
 
 
 def options_of(name: str, metadata: tuple[str, ...]) -> tuple[tuple[int, str, str], ...]:
