@@ -44,6 +44,7 @@ from ..passes.cse import cse
 from ..passes.dce import dce
 from ..passes.expand import expand
 from ..passes.fuse import fuse
+from ..passes.hoist import hoist
 from ..passes.inline import inline
 from ..passes.layout import layout
 from ..passes.plan_memory import Room, plan_memory
@@ -72,6 +73,7 @@ def optimise(graph: Graph) -> Graph:
         ("dce", dce),
         ("hoist_lookups", hoist_lookups),
         ("layout", lambda g: layout(g, choose, serves)),
+        ("hoist", hoist),
         ("fuse", fuse),
     ]
     for name, step in steps:
