@@ -36,7 +36,6 @@ class _Parts:
 
     def __init__(self, node: Loop | Reduce):
         self.node, self.loops = node, list[Loop]()
-        self.known: dict[int, Expr | None] = {}
         self.axes: dict[int, frozenset[int]] = {}
         self.costs: dict[int, int] = {}
         self.innermost = _innermost(node)
@@ -45,7 +44,7 @@ class _Parts:
         node = self.node
         if self.innermost is None:
             return node
-        exprs = [s.expr for s in node.stores] if isinstance(node, Loop) else [node.expr]
+        exprs = _shared([s.expr for s in node.stores] if isinstance(node, Loop) else [node.expr])
         wanted = {id(x): x for e in exprs for x in self._largest(e)}
         if not wanted:
             return node
@@ -120,6 +119,21 @@ def _innermost(node: Loop | Reduce) -> int | None:
         if len(ref.shape) == len(node.space) and long:
             return min(long, key=lambda i: ref.strides[i])
     return None
+
+
+def _shared(exprs: list[Expr]) -> list[Expr]:
+    """The expressions with one object for all parts that are the same."""
+    known: dict[tuple, Expr] = {}
+    new: dict[int, Expr] = {}
+    for e in exprs:
+        for x in e.walk():
+            args = tuple(new[id(a)] for a in x.args)
+            key = x.op, x.dtype, x.data, *map(id, args)
+            found = known.get(key)
+            if found is None:
+                found = known[key] = x if args == x.args else Expr(x.op, args, x.dtype, x.data)
+            new[id(x)] = found
+    return [new[id(e)] for e in exprs]
 
 
 def _replaced(e: Expr, loads: dict[int, Expr]) -> Expr:

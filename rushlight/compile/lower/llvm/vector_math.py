@@ -1,7 +1,7 @@
 """Elementary functions as straight-line code over vectors.
 
-float32: exp, log, tanh, sigmoid and erf in their own precision (minimax polynomials, at most 1.5 units in the last
-place), the others through float64. float64: exp, expm1, log, log1p, tanh, sigmoid, sin, cos and tan at most 2 units, fmod
+float32: exp, expm1, log, log1p, tanh, sigmoid, erf, sin and cos in their own precision (minimax polynomials, at most 2
+units in the last place), the others through float64. float64: exp, expm1, log, log1p, tanh, sigmoid, sin, cos and tan at most 2 units, fmod
 exact; the rest is libm's, lane by lane. All of the range, infinities, nan and subnormal numbers are right.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from ....backend import isa
 from . import engine
 from .emitters import emits, emitter, libm
 from .ir import Builder, Val, number
@@ -68,6 +69,238 @@ _LOG_ERFC32 = (
     -0.634194742,
     -0.128888767,
 )
+# Of erf around n / 4, n from 0 to 15, in 4 abs(x) - n: the coefficients of the 6th to the 1st power, then what rounding the
+# number at n itself loses, and that number. At 0 of erf(x) / x.
+_ERF_QUARTERS = (
+    (
+        -6.51939763e-06,
+        -9.69368648e-06,
+        -1.21579433e-05,
+        -6.57496639e-06,
+        1.07545225e-06,
+        5.15534202e-06,
+        4.70137593e-06,
+        2.19436788e-06,
+        1.24358067e-07,
+        -7.01438353e-07,
+        -6.81225742e-07,
+        -4.05291644e-07,
+        -1.81211533e-07,
+        -6.49613767e-08,
+        -1.92422114e-08,
+        -4.7907216e-09,
+    ),
+    (
+        4.33735994e-14,
+        7.77503083e-05,
+        7.29463227e-06,
+        -5.15045576e-05,
+        -6.71592352e-05,
+        -4.59779076e-05,
+        -1.46436205e-05,
+        6.30777959e-06,
+        1.26920586e-05,
+        1.03897892e-05,
+        5.98832276e-06,
+        2.70843202e-06,
+        1.00315867e-06,
+        3.10995716e-07,
+        8.17539458e-08,
+        1.83782571e-08,
+    ),
+    (
+        0.000440766918,
+        0.000495959306,
+        0.000715149567,
+        0.00058863021,
+        0.000270263321,
+        -2.40527224e-05,
+        -0.000174211891,
+        -0.000187900354,
+        -0.000134552625,
+        -7.45456637e-05,
+        -3.36814664e-05,
+        -1.27269022e-05,
+        -4.07951893e-06,
+        -1.11931399e-06,
+        -2.64481855e-07,
+        -5.40539453e-08,
+    ),
+    (
+        -1.0754425e-14,
+        -0.00483074086,
+        -0.00228851405,
+        0.000418513693,
+        0.0021619678,
+        0.00261773472,
+        0.00216801581,
+        0.00140872772,
+        0.000753495144,
+        0.000339448423,
+        0.000130468368,
+        4.31289227e-05,
+        1.23283926e-05,
+        3.05895696e-06,
+        6.60671674e-07,
+        1.2447039e-07,
+    ),
+    (
+        -0.0235078987,
+        -0.0165627152,
+        -0.0274619553,
+        -0.0301373955,
+        -0.0259442199,
+        -0.0184782129,
+        -0.0111497147,
+        -0.00577226514,
+        -0.00258337311,
+        -0.00100438856,
+        -0.000340356899,
+        -0.00010076641,
+        -2.61099558e-05,
+        -5.92902552e-06,
+        -1.18112666e-06,
+        -2.06586336e-07,
+    ),
+    (
+        4.96130914e-16,
+        0.265003532,
+        0.219695643,
+        0.160732776,
+        0.10377688,
+        0.0591302812,
+        0.0297325719,
+        0.013193748,
+        0.00516674621,
+        0.00178557972,
+        0.000544571085,
+        0.000146569379,
+        3.48133035e-05,
+        7.29727435e-06,
+        1.34986283e-06,
+        2.20359766e-07,
+    ),
+    (
+        -5.86378093e-08,
+        1.98012695e-09,
+        -7.26546734e-09,
+        -1.93318286e-08,
+        1.35209159e-08,
+        -1.20255033e-08,
+        -1.66215113e-08,
+        -1.49539403e-08,
+        -2.20645227e-08,
+        -1.86043625e-08,
+        2.84969595e-08,
+        -9.28169896e-09,
+        2.2826276e-08,
+        -1.12450014e-08,
+        -2.78426189e-08,
+        5.48203793e-09,
+    ),
+    (
+        1.12837923,
+        0.276326388,
+        0.520499885,
+        0.711155653,
+        0.842700779,
+        0.92290014,
+        0.966105163,
+        0.986671686,
+        0.995322287,
+        0.998537302,
+        0.999593019,
+        0.999899387,
+        0.999977887,
+        0.999995708,
+        0.999999285,
+        0.999999881,
+    ),
+)
+# Around n / 1.9375, n from 0 to 7, from the 7th power on.
+_ERF_HALVES = (
+    (
+        1.73611516e-12,
+        5.62465939e-05,
+        0.000133797774,
+        -5.13896921e-05,
+        -2.53850321e-05,
+        6.13662405e-06,
+        2.88623733e-06,
+        3.42454229e-07,
+    ),
+    (
+        -0.000494901731,
+        -0.000909029332,
+        0.000136163231,
+        0.000328183902,
+        -1.29212131e-05,
+        -4.61359632e-05,
+        -9.88816919e-06,
+        -8.53582264e-07,
+    ),
+    (
+        -6.45753958e-13,
+        9.50636168e-05,
+        -0.00248941081,
+        -0.000348507252,
+        0.000476020679,
+        0.000177457885,
+        2.40996906e-05,
+        1.55590806e-06,
+    ),
+    (
+        0.00800531823,
+        0.0130163077,
+        0.00412605936,
+        -0.00337268622,
+        -0.00214536907,
+        -0.000455491623,
+        -4.56983544e-05,
+        -2.37952486e-06,
+    ),
+    (
+        6.67453357e-14,
+        -0.0185117889,
+        0.0201534647,
+        0.0178484172,
+        0.00548304385,
+        0.000816421933,
+        6.43157618e-05,
+        2.78319749e-06,
+    ),
+    (
+        -0.1001959,
+        -0.118860595,
+        -0.106904238,
+        -0.0423281565,
+        -0.00874433666,
+        -0.000994066009,
+        -6.36807599e-05,
+        -2.32826073e-06,
+    ),
+    (
+        -1.69309011e-15,
+        0.446192235,
+        0.20065406,
+        0.0529652685,
+        0.00820638239,
+        0.000746327802,
+        3.98404882e-05,
+        1.24834855e-06,
+    ),
+    (
+        -5.94274567e-08,
+        -1.11956853e-08,
+        -1.23772566e-08,
+        2.92701152e-08,
+        -2.15604157e-08,
+        1.16867289e-08,
+        2.57582116e-08,
+        -2.51282835e-08,
+    ),
+    (1.12837923, 0.534558892, 0.855664134, 0.971457601, 0.996495962, 0.999737322, 0.999988079, 0.999999702),
+)
 _SIN = (
     -2.480070624050586048e-8,
     2.755593717025998272e-6,
@@ -82,6 +315,9 @@ _COS = (
     -0.001388888888714403904,
     0.04166666666666447089,
 )
+_SIN32 = (-0.000195152956, 0.00833216087, -0.166666546)
+_COS32 = (2.44331571e-5, -0.00138873163, 0.0416666457)
+_HALF_PI32 = (1.57079637, -4.37113883e-8, -1.71512451e-15)
 _SIN64 = (
     1.58962301576546568060e-10,
     -2.50507477628578072866e-8,
@@ -123,6 +359,15 @@ def polynomial(b: Builder, x: Val, coefficients: Sequence[float]) -> Val:
     return y
 
 
+def _except(b: Builder, rare: Val, usual: Val, exact: Callable[[], Val]) -> Val:
+    """What is usual, but for all lanes what `exact` works out where a lane is rare: the usual ones get the same bits."""
+    room = b.alloca(usual.elem, usual.lanes)
+    b.put(room, usual)
+    with b.when(b.any_lane(rare), unlikely=True):
+        b.put(room, exact())
+    return b.get(room, usual.elem, usual.lanes)
+
+
 def is_nan(b: Builder, x: Val) -> Val:
     return b.compare("fcmp uno", x, x)
 
@@ -151,15 +396,20 @@ def _power_of_two(b: Builder, n: Val, elem: str) -> Val:
 
 def _scale(b: Builder, x: Val, exponent: Val, n: Val) -> Val:
     """x 2**n, also where 2**n is too large or the result is subnormal. n is an integer, exponent the same as a float."""
-    if (x.elem, x.lanes) in (("float", 16), ("double", 8)) and "avx512f" in engine.features():
+    if _scales(x):
         return _scale_instruction(b, x, exponent)
     half = b.op("ashr", n, 1)
     x = b.op("fmul", x, _power_of_two(b, half, x.elem))
     return b.op("fmul", x, _power_of_two(b, b.op("sub", n, half), x.elem))
 
 
+def _scales(x: Val) -> bool:
+    """Whether AVX-512 does it in one instruction."""
+    return (x.elem, x.lanes) in (("float", 16), ("double", 8)) and "avx512f" in engine.features()
+
+
 def _scale_instruction(b: Builder, x: Val, exponent: Val) -> Val:
-    """AVX-512 does it in one instruction."""
+    """`_scale` in one instruction."""
     symbol = f"@llvm.x86.avx512.mask.scalef.{'ps' if x.elem == 'float' else 'pd'}.512"
     kind, mask = x.type, f"i{x.lanes}"
     b.declare(symbol, f"declare {kind} {symbol}({kind}, {kind}, {kind}, {mask}, i32)")
@@ -186,7 +436,13 @@ def exp(b: Builder, x: Val) -> Val:
     nothing = b.compare("fcmp olt", x, low)
     x = _clamp(b, b.select(nothing, 0.0, x), low, high)
     exponent, n, r = _split(b, x)
-    return b.select(nothing, 0.0, _scale(b, b.op("fadd", _exp_fraction(b, r), 1.0), exponent, n))
+    z = b.op("fadd", _exp_fraction(b, r), 1.0)
+    if x.elem == "double" or _scales(x):
+        return b.select(nothing, 0.0, _scale(b, z, exponent, n))
+    plain = b.op("add", b.convert("bitcast", z, "i32"), b.op("shl", n, _MANTISSA["float"]))
+    rare = b.compare("fcmp ugt", b.intrinsic("fabs", x), 87.0)
+    y = _except(b, rare, b.convert("bitcast", plain, "float"), lambda: _scale(b, z, exponent, n))
+    return b.select(nothing, 0.0, y)
 
 
 @emits("exp2", "widened")
@@ -199,7 +455,18 @@ def _exp2_double(b: Builder, x: Val) -> Val:
     return _scale(b, b.op("fadd", _exp_fraction(b, r), 1.0), exponent, n)
 
 
-@emits("expm1", "widened", "double")
+@emits("expm1", "float")
+def _expm1_float(b: Builder, x: Val) -> Val:
+    """As for double, but nearly 0 it is x."""
+    y = _clamp(b, x, -18.0, 89.0)
+    _, bits, r = _split(b, y)
+    fraction = b.fma(b.op("fmul", r, r), polynomial(b, r, _EXP32), r)
+    half = _power_of_two(b, b.op("sub", bits, 1), "float")
+    y = b.fma(half, fraction, b.op("fsub", half, 0.5))
+    return b.select(b.compare("fcmp olt", b.intrinsic("fabs", x), 2.0**-26), x, b.op("fadd", y, y))
+
+
+@emits("expm1", "double")
 def _expm1_double(b: Builder, x: Val) -> Val:
     """2**n (exp(r) - 1) + (2**n - 1), halved on the way so that 2**n cannot overflow too early."""
     high, low = _LN2["double"]
@@ -249,8 +516,59 @@ def _tanh_double(b: Builder, x: Val) -> Val:
     return b.intrinsic("copysign", _quotient(b, t, s, b.op("fsub", t, b.op("fsub", s, 2.0))), x)
 
 
+def _permuted(b: Builder, table: Sequence[float], index: Val) -> Val:
+    """The numbers of a table, one for each lane of a register, at the last bits of the indices."""
+    lanes = index.lanes
+    symbol = "@llvm.x86.avx512.permvar.sf.512" if lanes == 16 else "@llvm.x86.avx2.permps"
+    kind = f"<{lanes} x float>"
+    b.declare(symbol, f"declare {kind} {symbol}({kind}, {index.type})")
+    numbers = ", ".join(f"float {number(v, 'float').text}" for v in table)
+    return b.emit(f"call {kind} {symbol}({kind} <{numbers}>, {index.type} {index.text})", "float", lanes)
+
+
+def _in_registers(b: Builder, x: Val, lanes: int, function: Callable[[Builder, Val], Val]) -> Val:
+    """A function of registers of so many lanes, of fewer or more: an element's bits are the same in all."""
+    if x.lanes == lanes:
+        return function(b, x)
+    if not x.lanes:
+        return b.extract(function(b, b.splat(x, lanes)), 0)
+    if x.lanes < lanes:
+        wide = b.shuffle(x, x, [i % x.lanes for i in range(lanes)])
+        y = function(b, wide)
+        return b.shuffle(y, y, range(x.lanes))
+    half = x.lanes // 2
+    parts = [_in_registers(b, b.shuffle(x, x, range(i, i + half)), lanes, function) for i in (0, half)]
+    return b.shuffle(*parts, range(x.lanes))
+
+
+def _erf_by_tables(b: Builder, x: Val) -> Val:
+    """A polynomial around the nearest of 16 or 8 points, whose coefficients a register holds."""
+    scale, rows = (4.0, _ERF_QUARTERS) if x.lanes == 16 else (1.9375, _ERF_HALVES)
+    end = (len(rows[0]) - 0.51) / scale  # from where erf is 1 to rounding
+    size = b.intrinsic("fabs", x)
+    beyond = b.compare("fcmp ogt", size, end)
+    t = b.select(beyond, end, size)
+    shifted = b.fma(t, number(scale, "float"), number(_MAGIC["float"], "float"))
+    index = b.convert("bitcast", shifted, "i32")
+    near = b.op("fsub", shifted, _MAGIC["float"])
+    d = b.fma(t, number(scale, "float"), b.fneg(near))
+    y = _permuted(b, rows[0], index)
+    for row in rows[1:-1]:
+        y = b.fma(y, d, _permuted(b, row, index))
+    y = b.op("fadd", y, _permuted(b, rows[-1], index))
+    y = b.select(b.compare("fcmp oeq", near, 0.0), b.op("fmul", y, t), y)
+    return b.intrinsic("copysign", b.select(beyond, 1.0, y), x)
+
+
 @emits("erf", "float")
 def _erf_float(b: Builder, x: Val) -> Val:
+    lanes = engine.vector_bytes() // 4
+    if lanes >= 8 and engine.fuses() and not isa.is_arm():
+        return _in_registers(b, x, lanes, _erf_by_tables)
+    return _erf_by_exp(b, x)
+
+
+def _erf_by_exp(b: Builder, x: Val) -> Val:
     """A polynomial below 0.92; 1 - exp(p(x)) above, where p approximates log(erfc)."""
     size = b.intrinsic("fabs", x)
     square = b.op("fmul", x, x)
@@ -264,17 +582,29 @@ def _erf_float(b: Builder, x: Val) -> Val:
 # -------------------------------------------------------------------------------------------------- logarithms
 
 
+_LEAST = 0x00800000  # the bits of the least normal float32
+
+
 def _mantissa(b: Builder, x: Val) -> tuple[Val, Val]:
     """x = 2**e (1 + f) with 1 + f from sqrt(1/2) to sqrt(2): e as a number, f. x is positive."""
-    bits, width, offset = _INT[x.elem], _MANTISSA[x.elem], 0x3F3504F3 if x.elem == "float" else 0x3FE6A09E667F3BCD
+    width = _MANTISSA[x.elem]
     tiny = b.compare("fcmp olt", x, 2.0 ** (2 - _BIAS[x.elem] - 1))
-    x = b.select(tiny, b.op("fmul", x, 2.0 ** (width + 1)), x)
+    e, f = _mantissa_of_normal(b, b.select(tiny, b.op("fmul", x, 2.0 ** (width + 1)), x))
+    return b.select(tiny, b.op("fsub", e, float(width + 1)), e), f
+
+
+def _mantissa_of_normal(b: Builder, x: Val) -> tuple[Val, Val]:
+    """`_mantissa` of what is not subnormal."""
+    bits, width, offset = _INT[x.elem], _MANTISSA[x.elem], 0x3F3504F3 if x.elem == "float" else 0x3FE6A09E667F3BCD
     whole = b.convert("bitcast", x, bits)
     e = b.op("ashr", b.op("sub", whole, offset), width)
     m = b.convert("bitcast", b.op("sub", whole, b.op("shl", e, width)), x.elem)
-    e = b.convert("sitofp", e, x.elem)
-    e = b.select(tiny, b.op("fsub", e, float(width + 1)), e)
-    return e, b.op("fsub", m, 1.0)
+    return b.convert("sitofp", e, x.elem), b.op("fsub", m, 1.0)
+
+
+def _beyond(b: Builder, x: Val, end: int) -> Val:
+    """Whether a float32 is not normal, negative, nan, or its bits are not below `end`."""
+    return b.compare("icmp uge", b.op("sub", b.convert("bitcast", x, "i32"), _LEAST), end - _LEAST)
 
 
 def _log_ends(b: Builder, x: Val, y: Val) -> Val:
@@ -287,12 +617,32 @@ def _log_ends(b: Builder, x: Val, y: Val) -> Val:
 
 @emits("log", "float")
 def _log_float(b: Builder, x: Val) -> Val:
-    e, f = _mantissa(b, x)
+    usual = _log_of(b, *_mantissa_of_normal(b, x))
+    return _except(b, _beyond(b, x, 0x7F800000), usual, lambda: _log_ends(b, x, _log_of(b, *_mantissa(b, x))))
+
+
+@emits("log1p", "float")
+def _log1p_float(b: Builder, x: Val) -> Val:
+    """Of u = 1 + x = 2**e (1 + f) the f is worked out from x, as rounding u would lose its end; from 2**30 on it is log(u)."""
+    u = b.op("fadd", x, 1.0)
+    e, _ = _mantissa_of_normal(b, u)
+    scale = _power_of_two(b, b.op("sub", number(0, "i32"), b.convert("fptosi", e, "i32")), "float")
+    usual = _log_of(b, e, b.fma(x, scale, b.op("fsub", scale, 1.0)))
+
+    def exact() -> Val:
+        y = _log_ends(b, u, _log_of(b, *_mantissa(b, u)))
+        return b.select(_beyond(b, u, 0x4E800000), y, usual)
+
+    return b.select(b.compare("fcmp oeq", x, 0.0), x, _except(b, _beyond(b, u, 0x4E800000), usual, exact))
+
+
+def _log_of(b: Builder, e: Val, f: Val) -> Val:
+    """The logarithm of 2**e (1 + f)."""
     square = b.op("fmul", f, f)
     y = b.op("fmul", b.op("fmul", square, f), polynomial(b, f, _LOG32))
     y = b.fma(e, number(_LN2["float"][1], "float"), y)
     y = b.fma(square, number(-0.5, "float"), y)
-    return _log_ends(b, x, b.fma(e, number(_LN2["float"][0], "float"), b.op("fadd", f, y)))
+    return b.fma(e, number(_LN2["float"][0], "float"), b.op("fadd", f, y))
 
 
 @emits("log", "double")
@@ -309,7 +659,7 @@ def _log_double(b: Builder, x: Val) -> Val:
     return _log_ends(b, x, b.op("fsub", b.op("fmul", e, high), y))
 
 
-@emits("log1p", "widened", "double")
+@emits("log1p", "double")
 def _log1p_double(b: Builder, x: Val) -> Val:
     """log(u) + (what 1 + x lost) / u, u = 1 + x."""
     u = b.op("fadd", x, 1.0)
@@ -347,16 +697,37 @@ def _quarter_turns(b: Builder, x: Val) -> tuple[Val, Val]:
 
 def _turned(b: Builder, x: Val, sine: Val, cosine: Val, turns: Val, quarter: int) -> Val:
     """sin(x + quarter pi/2) by what is left of x after so many quarter turns; beyond 2**25 of them, libm's."""
-    turns = b.op("add", turns, quarter)
+    y = _by_quarter(b, sine, cosine, b.op("add", turns, quarter))
+    huge = b.compare("fcmp ogt", b.intrinsic("fabs", x), 2.0**25)
+    return _except(b, huge, y, lambda: libm(b, "cos" if quarter else "sin", x))
+
+
+def _sine_float(b: Builder, x: Val, quarter: int) -> Val:
+    """From 1024 on in double."""
+    magic = number(_MAGIC["float"], "float")
+    shifted = b.fma(x, number(2 / math.pi, "float"), magic)
+    n, turns = b.op("fsub", shifted, magic), b.convert("bitcast", shifted, "i32")
+    r = x
+    for part in _HALF_PI32:
+        r = b.fma(n, number(-part, "float"), r)
+    square = b.op("fmul", r, r)
+    sine = b.fma(b.op("fmul", r, square), polynomial(b, square, _SIN32), r)
+    cosine = b.fma(square, number(-0.5, "float"), b.splat(number(1.0, "float"), x.lanes))
+    cosine = b.fma(b.op("fmul", square, square), polynomial(b, square, _COS32), cosine)
+    y = _by_quarter(b, sine, cosine, b.op("add", turns, quarter))
+    rare = b.compare("fcmp uge", b.intrinsic("fabs", x), 1024.0)
+
+    def exact() -> Val:
+        wide = _sine(b, b.convert("fpext", x, "double"), quarter)
+        return b.select(rare, b.convert("fptrunc", wide, "float"), y)
+
+    return _except(b, rare, y, exact)
+
+
+def _by_quarter(b: Builder, sine: Val, cosine: Val, turns: Val) -> Val:
     odd = b.compare("icmp ne", b.op("and", turns, 1), 0)
     y = b.select(odd, cosine, sine)
-    y = b.select(b.compare("icmp ne", b.op("and", turns, 2), 0), b.fneg(y), y)
-    room = b.alloca("double", x.lanes)
-    b.put(room, y)
-    huge = b.compare("fcmp ogt", b.intrinsic("fabs", x), 2.0**25)
-    with b.when(b.any_lane(huge)):
-        b.put(room, libm(b, "cos" if quarter else "sin", x))
-    return b.get(room, "double", x.lanes)
+    return b.select(b.compare("icmp ne", b.op("and", turns, 2), 0), b.fneg(y), y)
 
 
 def _sine(b: Builder, x: Val, quarter: int) -> Val:
@@ -404,24 +775,25 @@ def _sine_double(b: Builder, x: Val, quarter: int) -> Val:
     return _turned(b, x, b.op("fadd", r, sine), b.op("fadd", near, small), turns, quarter)
 
 
-def _angles(kind: str, sine: Callable[[Builder, Val, int], Val]) -> None:
-    """Register sin, cos and tan of registers of a kind."""
+def _angles(sines: str, tangents: str, sine: Callable[[Builder, Val, int], Val]) -> None:
+    """Register sin and cos, and tan, of registers of a kind."""
 
-    @emits("sin", kind)
     def sin(b: Builder, x: Val) -> Val:
         return b.select(b.compare("fcmp oeq", x, 0.0), x, sine(b, x, 0))
 
-    @emits("cos", kind)
     def cos(b: Builder, x: Val) -> Val:
         return sine(b, x, 1)
 
-    @emits("tan", kind)
-    def tan(b: Builder, x: Val) -> Val:
-        return b.op("fdiv", sin(b, x), cos(b, x))
+    if sines:
+        emits("sin", sines)(sin)
+        emits("cos", sines)(cos)
+    if tangents:
+        emits("tan", tangents)(lambda b, x: b.op("fdiv", sin(b, x), cos(b, x)))
 
 
-_angles("widened", _sine)
-_angles("double", _sine_double)
+_angles("float", "", _sine_float)
+_angles("", "widened", _sine)  # the quotient of two rounded numbers would be two units off
+_angles("double", "double", _sine_double)
 
 
 _ATAN = [(-1) ** k / (2 * k + 1) for k in range(13, 0, -1)]  # of a number below 0.415: to 1e-12
