@@ -17,6 +17,7 @@ from ...core.dispatch.errors import type_error
 from ...core.dispatch.inplace import uncounted_writes
 from ...core.dispatch.mode import NothingLeftToSave, no_grad, thread
 from ...core.dispatch.op import OPS, composite, primitive
+from ...core.tensor.casting import copy_in_rows
 from ...core.tensor.channels_last import in_format_of, in_suggested_format, is_channels_last
 from ...core.tensor.dtype import bfloat16, float16
 from ...core.tensor.placeholder import Placeholder
@@ -136,8 +137,8 @@ def _layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-5)
         )
     if weight is not None or bias is not None:
         _check_parameters(input, weight, bias, normalized_shape)
-    if k == 1 and 0 < input.shape[-1] <= _SHORT and input.dtype.itemsize > 2 and input.flags.c_contiguous:
-        d, mean, rstd = _rows_standardised(input, eps)
+    if k == 1 and 0 < input.shape[-1] <= _SHORT and input.dtype.itemsize > 2:
+        d, mean, rstd = _rows_standardised(input if input.flags.c_contiguous else copy_in_rows(input), eps)
     else:
         d, mean, var = _moments(
             np.asarray(_wide(input), order="C", like=input), tuple(range(input.ndim - k, input.ndim))
