@@ -76,7 +76,7 @@ def _rectified_bits(x, last_below_nan):
         return np.maximum(x, x.dtype.type(0))
     positive = np.right_shift(bits, 15)
     np.invert(positive, positive)
-    return np.bitwise_and(bits, positive, positive).view(x.dtype)
+    return np.bitwise_and(bits, positive, positive).view(x.dtype).reshape(x.shape)  # of none, too, which became (1,)
 
 
 @pieced
