@@ -77,6 +77,11 @@ def test_infinite_slopes_where_torch_takes_them():
     "call, kind, words",
     [
         (lambda x, i: torch.index_add(x, 5, x, x), IndexError, "Dimension out of range"),
+        (lambda x, i: x.scatter(1, i[:0], x[:0]), IndexError, "Dimension out of range"),
+        (lambda x, i: x.scatter(1, i[:0], 1.0), IndexError, "Dimension out of range"),
+        (lambda x, i: x.scatter_add(1, i[:0], x[:0]), IndexError, "Dimension out of range"),
+        (lambda x, i: x.scatter_reduce(1, i[:0], x[:0], "mean"), IndexError, "Dimension out of range"),
+        (lambda x, i: torch.split_with_sizes(x[0], [1]), RuntimeError, "split expects at least a 1-dimensional tensor"),
         (lambda x, i: i.mean(5), RuntimeError, r"mean\(\): could not infer output dtype. Input dtype"),
         (lambda x, i: x.mean(5, dtype=torch.int32), RuntimeError, "Optional dtype must be .* Got: Int"),
         (lambda x, i: i.std(5), RuntimeError, "std and var only support"),
