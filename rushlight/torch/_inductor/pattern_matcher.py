@@ -15,7 +15,7 @@ from ...core.dispatch.mode import no_grad
 from ...core.tensor.tensor import Tensor
 from ...fx import Graph, GraphModule, Node
 from ...ops.creation.filled import zeros
-from .._dynamo.utils import counters
+from .._dynamo.utils import count
 from .._functorch.proxy_tensor import make_fx
 
 __all__ = ["Match", "PatternMatcherPass", "fwd_only", "register_replacement"]
@@ -87,8 +87,8 @@ class _Replacement:
             result = _copied(new, match.graph, values)
         node.replace_all_uses_with(result)
         match.erase_nodes()
-        counters["inductor"]["pattern_matcher_count"] += 1
-        counters["inductor"]["pattern_matcher_nodes"] += len(inside)
+        count("inductor", "pattern_matcher_count")
+        count("inductor", "pattern_matcher_nodes", len(inside))
         return True
 
 
@@ -159,11 +159,11 @@ class PatternMatcherPass:
     def apply(self, gm: GraphModule | Graph) -> int:
         """Replace the patterns in a graph, from its end; each place by the first that fits. The number of places."""
         graph = gm.graph if isinstance(gm, GraphModule) else gm
-        count = 0
+        replaced = 0
         for node in reversed(list(graph.nodes)):
             if not node._erased and node.op == "call_function":
-                count += any(p.apply(node) for p in self.patterns)
-        return count
+                replaced += any(p.apply(node) for p in self.patterns)
+        return replaced
 
 
 def register_replacement(
