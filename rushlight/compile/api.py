@@ -83,9 +83,20 @@ def compile_forward(forward: Callable, options: dict[str, Any]) -> CompiledStep:
     """A function or a module's call, compiled as `compile`'s options say."""
     fullgraph, backend = bool(options.get("fullgraph")), options.get("backend", "rushlight")
     if backend is None or backend in OWN:
-        return track(CompiledStep(forward, fullgraph))
+        changed = _custom_passes(backend)
+        if changed is None:
+            return track(CompiledStep(forward, fullgraph))
+        return track(_dynamo().optimize(changed, nopython=fullgraph)(forward))
     given = {k: options[k] for k in ("mode", "options") if options.get(k) is not None}
     return track(_dynamo().optimize(backend, nopython=fullgraph, **given)(forward))
+
+
+def _custom_passes(backend: str | None) -> Callable | None:
+    """What compiles where a program has set a pass of Inductor's that changes graphs, None where there is none."""
+    if backend not in ("inductor", "rushlight", None):
+        return None
+    assert namespace.value is not None
+    return namespace.value._inductor.custom_passes.backend()
 
 
 def _dynamo() -> Any:

@@ -1,7 +1,7 @@
-"""Which call of a public function failed, read from the frames of a traceback: `mv(input [2, 3], vec [2])`.
+"""Which call of a public function failed, read from the frames of a traceback: `topk(input [2, 3], k 4)`.
 
 Nothing is kept while calls run: the frames are looked at when an error is shown. An argument that its function has bound
-to something else since is left out.
+to something else since is left out, and so is a number or text that is its parameter's default.
 """
 
 from __future__ import annotations
@@ -27,9 +27,12 @@ _NAMES = {
 _MOST = 8  # frames to look at, and arguments to show
 
 
-def failed_call(frames: list[TracebackType]) -> str:
-    """The call that the first of Rushlight's frames belongs to, or the operator that it came to; "" where that is not clear."""
-    outer = ""
+def failed_call(frames: list[TracebackType], with_types: bool = False) -> str:
+    """The call that the first of Rushlight's frames belongs to, or the operator that it came to; "" where that is not clear.
+
+    with_types: float32 is named as well.
+    """
+    outer, numbers = "", ""
     entry: FrameType | None = None  # an operator's entry point, which has no name of its own
     for traceback in frames[:_MOST]:
         frame = traceback.tb_frame
@@ -41,12 +44,39 @@ def failed_call(frames: list[TracebackType]) -> str:
             values = {} if entry is None else _arguments(entry, as_given=False)
         else:
             name, values = _name_of(frame), _arguments(frame)
-        shown = [f"{n} {_described(v)}" for n, v in values.items() if _has_shapes(v)][:_MOST]
-        if name and shown:
-            call = f"{name}({', '.join(shown)})"
+        shown = _shown(values, frame, name, with_types)
+        if name and any(map(_has_shapes, values.values())):
+            call = f"{name}({shown})"
             return call if outer in ("", name) else f"{outer}: {call}"
-        outer = outer or name
-    return f"{outer}()" if outer else ""
+        if not outer:
+            outer, numbers = name, shown
+    return f"{outer}({numbers})" if outer else ""
+
+
+def _shown(values: dict[str, Any], frame: FrameType, name: str, with_types: bool) -> str:
+    given = [n for n, v in values.items() if _has_shapes(v) or _is_short(v)]
+    if not all(_has_shapes(values[n]) for n in given):
+        defaults = _defaults(frame, name, set(given))
+        given = [n for n in given if _has_shapes(values[n]) or n not in defaults or values[n] != defaults[n]]
+    return ", ".join(f"{n} {_described(values[n], with_types)}" for n in given[:_MOST])
+
+
+def _defaults(frame: FrameType, name: str, given: set[str]) -> dict[str, Any]:
+    """The defaults of the function that a frame runs, as its module, its class or the package has it under its name."""
+    package = sys.modules[__name__.partition(".")[0]]
+    owner = type(frame.f_locals.get("self"))
+    for found in (
+        getattr(owner, frame.f_code.co_name, None),
+        frame.f_globals.get(frame.f_code.co_name),
+        getattr(package, name, None),
+    ):
+        try:
+            parameters = inspect.signature(found).parameters  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            continue
+        if given <= parameters.keys():
+            return {n: p.default for n, p in parameters.items() if p.default is not p.empty}
+    return {}
 
 
 def _name_of(frame: FrameType) -> str:
@@ -57,6 +87,8 @@ def _name_of(frame: FrameType) -> str:
         return (first if isinstance(first, type) else type(first)).__name__
     if name in _NAMES:
         return _NAMES[name]
+    if name.endswith("_") and not _is_listed(name, frame.f_code.co_filename):
+        name = name[:-1]  # of functions that are named as one of Python's
     if (
         name in _INTERNAL
         or not _is_listed(name, frame.f_code.co_filename)
@@ -101,13 +133,22 @@ def _has_shapes(value: Any) -> bool:
     return _is_tensor(value)
 
 
+def _is_short(value: Any) -> bool:
+    """Whether a value is a number, a short text, or some whole numbers."""
+    if isinstance(value, (tuple, list)):
+        return 0 < len(value) <= _MOST and all(type(v) is int for v in value)
+    return type(value) in (int, float) or type(value) is str and len(value) <= 2 * _MOST
+
+
 def _is_tensor(value: Any) -> bool:
     kind = type(value)  # stand-ins for absent names raise when they are asked for attributes
     return hasattr(kind, "_array") and hasattr(kind, "requires_grad")
 
 
-def _described(value: Any) -> str:
+def _described(value: Any, with_types: bool) -> str:
+    if _is_short(value):
+        return repr(value)
     if isinstance(value, (tuple, list)):
-        return f"[{', '.join(map(_described, value[:4]))}{', ...' if len(value) > 4 else ''}]"
+        return f"[{', '.join(_described(v, with_types) for v in value[:4])}{', ...' if len(value) > 4 else ''}]"
     kind = str(value.dtype).removeprefix("torch.")
-    return f"{list(value.shape)}" + ("" if kind == "float32" else f" {kind}")
+    return f"{list(value.shape)}" + ("" if kind == "float32" and not with_types else f" {kind}")

@@ -8,6 +8,7 @@ shows all.
 from __future__ import annotations
 
 import os
+import re
 from types import TracebackType
 from typing import Any
 
@@ -18,6 +19,7 @@ from .own_code import FILES, NUMPY, STANDARD
 __all__ = ["shorten", "shortened_text", "was_raised_inside"]
 
 _NUMPY = (*NUMPY, "<__array_function__")
+_OF_TYPES = re.compile(r"\b[Dd]?[Tt]ypes?\b|[a-z]Tensor\b|not implemented for '")
 
 
 def shorten(error: BaseException) -> None:
@@ -80,7 +82,7 @@ def _call_of(error: BaseException) -> str:
         return ""
     frames = _frames(error.__traceback__)
     own = [i for i, is_hidden in enumerate(_hidden(list(map(_file, frames)))) if not is_hidden]
-    call = failed_call(frames[own[-1] + 1 :]) if own else ""
+    call = failed_call(frames[own[-1] + 1 :], bool(_OF_TYPES.search(str(error)))) if own else ""
     return f"in {call}, " if call else ""
 
 

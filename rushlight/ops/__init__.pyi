@@ -2275,6 +2275,58 @@ def cummin(input: Tensor, dim: _int, *, out: Any = None) -> _return_types.cummin
 @overload
 def cummin(input: Tensor, *, axis: _int, out: Any = None) -> _return_types.cummin: ...
 
+def is_floating_point(input: Tensor) -> _bool:
+    """Whether the type is of floating-point numbers, also of 16 bits."""
+    ...
+
+def is_complex(input: Tensor) -> _bool:
+    """Whether the type is of complex numbers."""
+    ...
+
+def is_signed(input: Tensor) -> _bool:
+    """Whether the type has negative numbers."""
+    ...
+
+def is_conj(input: Tensor) -> _bool:
+    """Whether it is a conjugated view of other memory."""
+    ...
+
+def is_neg(input: Tensor) -> _bool:
+    """Whether it is a negated view of other memory."""
+    ...
+
+def is_inference(input: Tensor) -> _bool:
+    """Whether the tensor was made in inference mode."""
+    ...
+
+def numel(input: Tensor) -> _int:
+    """The number of elements."""
+    ...
+
+@overload
+def is_tensor(obj: Tensor) -> Literal[True]:
+    """Whether `obj` is a tensor."""
+    ...
+@overload
+def is_tensor(obj: Any) -> TypeIs[Tensor]:
+    ...
+
+def is_storage(obj: Any) -> _bool:
+    """Whether `obj` is the memory of a tensor."""
+    ...
+
+def is_nonzero(input: Tensor) -> _bool:
+    """Whether the one element of `input` is not zero."""
+    ...
+
+def is_same_size(input: Tensor, other: Tensor | _Number) -> _bool:
+    """Whether two tensors have the same shape."""
+    ...
+
+def result_type(tensor1: Tensor | _Number, tensor2: Tensor | _Number) -> _dtype:
+    """The dtype of an arithmetic operation on two tensors or numbers."""
+    ...
+
 @overload
 def unique(input: Tensor, sorted: _bool=True, return_inverse: Literal[False]=False, return_counts: Literal[False]=False, dim: _int | None=None) -> Tensor:
     """The distinct elements in order, or the distinct slices along `dim`."""
@@ -2617,58 +2669,6 @@ def rnn_tanh_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tens
 
 def rnn_relu_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """One step of Elman's network with relu: max(0, w_ih x + b_ih + w_hh h + b_hh)."""
-    ...
-
-def is_floating_point(input: Tensor) -> _bool:
-    """Whether the type is of floating-point numbers, also of 16 bits."""
-    ...
-
-def is_complex(input: Tensor) -> _bool:
-    """Whether the type is of complex numbers."""
-    ...
-
-def is_signed(input: Tensor) -> _bool:
-    """Whether the type has negative numbers."""
-    ...
-
-def is_conj(input: Tensor) -> _bool:
-    """Whether it is a conjugated view of other memory."""
-    ...
-
-def is_neg(input: Tensor) -> _bool:
-    """Whether it is a negated view of other memory."""
-    ...
-
-def is_inference(input: Tensor) -> _bool:
-    """Whether the tensor was made in inference mode."""
-    ...
-
-def numel(input: Tensor) -> _int:
-    """The number of elements."""
-    ...
-
-@overload
-def is_tensor(obj: Tensor) -> Literal[True]:
-    """Whether `obj` is a tensor."""
-    ...
-@overload
-def is_tensor(obj: Any) -> TypeIs[Tensor]:
-    ...
-
-def is_storage(obj: Any) -> _bool:
-    """Whether `obj` is the memory of a tensor."""
-    ...
-
-def is_nonzero(input: Tensor) -> _bool:
-    """Whether the one element of `input` is not zero."""
-    ...
-
-def is_same_size(input: Tensor, other: Tensor | _Number) -> _bool:
-    """Whether two tensors have the same shape."""
-    ...
-
-def result_type(tensor1: Tensor | _Number, tensor2: Tensor | _Number) -> _dtype:
-    """The dtype of an arithmetic operation on two tensors or numbers."""
     ...
 
 def addmv_(self: Tensor, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:

@@ -144,10 +144,15 @@ def test_an_error_of_the_programs_own_code_has_no_note():
         (lambda t: torch.cat([t(2), t(2, 2)]), "in cat(tensors [[2], [2, 2]]), "),
         (
             lambda t: t(2, 3).index_add(1, torch.tensor([9]), t(2, 1)),
-            "in index_add(input [2, 3], index [1] int64, source [2, 1]), ",
+            "in index_add(input [2, 3], index [1] int64, source [2, 1], dim 1), ",
         ),
-        (lambda t: t(2, 3)[5], "in indexing(self [2, 3]), "),
-        (lambda t: nn.MultiheadAttention(5, 2), "in MultiheadAttention(), "),
+        (lambda t: t(2, 3)[5], "in indexing(self [2, 3], index 5), "),
+        (lambda t: nn.MultiheadAttention(5, 2), "in MultiheadAttention(embed_dim 5, num_heads 2), "),
+        (lambda t: t(3).topk(4), "in topk(input [3], k 4), "),
+        (lambda t: torch.fft.fft2(t(4)), "in fft2(input [4]), "),
+        (lambda t: torch.complex(t(2), t(2).double()), "in complex(real [2] float32, imag [2] float64), "),
+        (lambda t: nn.functional.one_hot(t(2)), "in one_hot(tensor [2] float32), "),
+        (lambda t: torch.arange(0, 3, -1), "in arange("),
     ],
 )
 def test_the_line_names_the_call(call, named, monkeypatch):

@@ -2261,6 +2261,10 @@ class Tensor:
     @overload
     def cummin(self, *, axis: _int) -> _return_types.cummin: ...
 
+    def is_same_size(self, other: Tensor | _Number) -> _bool:
+        """Whether two tensors have the same shape."""
+        ...
+
     @overload
     def unique(self, sorted: _bool=True, return_inverse: Literal[False]=False, return_counts: Literal[False]=False, dim: _int | None=None) -> Tensor:
         """The distinct elements in order, or the distinct slices along `dim`."""
@@ -2553,10 +2557,6 @@ class Tensor:
 
     def matrix_exp(self) -> Tensor:
         """1 + A + A^2 / 2 + A^3 / 6 + ... of square matrices."""
-        ...
-
-    def is_same_size(self, other: Tensor | _Number) -> _bool:
-        """Whether two tensors have the same shape."""
         ...
 
     def to_sparse(self, *sparse_dim: Any, layout: _layout | None = None, blocksize: Any = None, dense_dim: Any = None) -> Tensor:

@@ -9,6 +9,7 @@ import math
 import warnings
 from typing import Any
 
+from rushlight.core.dispatch.scalars import check_number, exact
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.reduction import check_reduction, legacy_reduction, reduce_loss
 from rushlight.ops.nn.loss import at_least
@@ -111,7 +112,11 @@ def gaussian_nll_loss(
         var = var * ops.ones_like(input)
     elif (var < 0).any():
         raise ValueError("var has negative entry/entries")
-    variance: Any = at_least(_match_variance(var, input), eps)
+    if isinstance(eps, Tensor):
+        eps = eps.item()
+    check_number("clamp_", "min", eps)
+    variance = _match_variance(var, input)
+    variance = at_least(variance, exact(eps, variance._array.dtype))
     loss = 0.5 * (variance.log() + (input - target) ** 2 / variance)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)

@@ -125,12 +125,12 @@ def _check_source(
     """(dimension, checked index) of an index_* call that places slices of `source`."""
     if name == "index_copy":
         return _check_copied(input, index, source, dim)
+    d = wrap_dim(dim, input.ndim)
     check_index_type(name, index)
     if source.dtype != input.dtype:
         raise RuntimeError(
             f"{name}_(): self ({word(input)}) and source ({word(source)}) must have the same scalar type"
         )
-    d = wrap_dim(dim, input.ndim)
     where = _check_index(name, index, input.shape[d] if input.ndim else 1, d)
     if input.ndim and source.ndim <= d:
         raise RuntimeError(f"{name}_(): Indexing dim {d} is out of bounds of the source tensor with dim {source.ndim}")

@@ -213,6 +213,7 @@ def _put(out: np.ndarray, where: tuple, src: np.ndarray) -> None:
 @primitive(name="scatter", public=False)
 def _scatter(input, index, src, /, dim):
     if not index.size:
+        wrap_dim(dim, input.ndim)  # raises
         check_source_type(input, src)
         return copy_or_target(input, "C")
     out, flat, where, src = _scatter_parts("scatter", input, index, src, dim)
@@ -234,6 +235,7 @@ def _(g, index, src_shape, dim):
 @primitive(name="scatter.value", public=False, node="ScatterBackward1")
 def _scatter_value(input, index, /, dim, value):
     if not index.size:
+        wrap_dim(dim, input.ndim)  # raises
         return copy_or_target(input, "C")
     out, flat, where, src = _scatter_parts(
         "scatter", input, index, np.asarray(exact(value, input.dtype), input.dtype), dim, is_number=True
@@ -250,6 +252,7 @@ def _(g, index, dim):
 @primitive(name="scatter_add", public=False)
 def _scatter_add(input, index, src, /, dim):
     if not index.size:
+        wrap_dim(dim, input.ndim)  # raises
         check_source_type(input, src)
         return copy_or_target(input, "C")
     out, flat, where, src = _scatter_parts("scatter_add", input, index, src, dim)
@@ -346,6 +349,7 @@ def _reduce_order(input: Tensor, dim: int, index: Tensor, src: Any, reduce: str)
 def _scatter_reduced(input, index, src, /, dim, reduce):
     """`scatter` with reduce="add" or "multiply", which has no gradient in torch: `scatter_reduce` has."""
     if not index.size:
+        wrap_dim(dim, input.ndim)  # raises
         return copy_or_target(input, "C")
     out, flat, where, values = _scatter_parts("scatter", input, index, src, dim)
     if reduce == "add":

@@ -35,6 +35,7 @@ def _identity(reduce: str, kind: np.dtype) -> Any:
 @primitive(name="scatter_reduce", public=False)
 def _scatter_reduce(input, index, src, /, dim, reduce, include_self):
     if not index.size:
+        wrap_dim(dim, input.ndim)  # raises
         check_source_type(input, src)
         return copy_or_target(input, "C")
     out, flat, where, src = _scatter_parts("scatter_reduce", input, index, src, dim)

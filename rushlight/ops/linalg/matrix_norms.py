@@ -9,7 +9,7 @@ import numpy as np
 from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import composite
-from ...core.dispatch.scalars import check_flag
+from ...core.dispatch.scalars import check_flag, check_parsed
 from ...core.tensor.dtype import int64
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
@@ -63,6 +63,7 @@ def vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None):
     """
     if isinstance(ord, str):
         raise type_error("linalg_vector_norm(): argument 'ord' (position 2) must be Number, not str")
+    check_parsed(ord)
     check_floating(input._array, "linalg.vector_norm", low=True)
     check_norm_type(input, dtype, "linalg.vector_norm")
     dims = _dims(dim)
@@ -117,6 +118,7 @@ def _matrix_norm(A, ord, dim, keepdim, dtype):
     name = "linalg.matrix_norm"
     check_matrix(A._array, name)
     check_floating(A._array, name, low=True)
+    check_parsed(ord)
     if not _is_order(ord):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     dims = _matrix_dims(A, dim, name)
@@ -237,6 +239,7 @@ def cond(input, p=None):
     a = input._array
     if a.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    check_parsed(p)
     if p is not None and not _is_order(p):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if a.shape[-1] == 0 or a.shape[-2] == 0:

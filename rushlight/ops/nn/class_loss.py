@@ -158,7 +158,9 @@ def _nll_loss_backward(g, target, weight=None, /, shape=(), ignore_index=-100, r
     if reduction == "mean":
         value = value / (g.dtype.type(n) if w is None else w.sum())
     if w is not None:
-        value = np.where(w == 0, 0, value * w)
+        value = value * w
+        if valid is not None:
+            value = np.where(valid, value, 0)
     out = np.zeros((n, c), g.dtype, like=g)
     out[np.arange(n), t if valid is None else np.where(valid, t, 0)] = value
     if len(shape) < 3:

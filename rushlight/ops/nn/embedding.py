@@ -132,7 +132,7 @@ def renormalise(weight: Tensor, input: Tensor, max_norm: float, norm_type: float
         raise IndexError(
             f"index out of range in self: embedding got index {rows[-1]} for a table of {weight._array.shape[0]} rows"
         )
-    norms = np.linalg.norm(weight._array[rows].astype(np.float64), norm_type, axis=1)
+    norms = np.linalg.norm(weight._array[rows].astype(np.float64), float(norm_type), axis=1)
     scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)[:, None].astype(weight._array.dtype)
     with no_grad():
         weight.index_copy_(0, wrap(rows), wrap(weight._array[rows] * scale))

@@ -517,7 +517,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     tensor([5.0000])
     """
     last = max(x1._array.ndim, x2._array.ndim) - 1
-    return shown_as((x1 - x2 + eps).norm(p, last, keepdim), "NormBackward1")
+    return shown_as((x1 - x2 + eps).norm(float(p), last, keepdim), "NormBackward1")
 
 
 @primitive(name="cosine_similarity.at_least", public=False, node="CloneBackward0")
@@ -571,7 +571,7 @@ def pdist(input, p=2.0):
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
     if not input.dtype.is_floating_point:
         raise RuntimeError("pdist only supports floating-point dtypes")
-    if p < 0:
+    if not p >= 0:
         raise RuntimeError("pdist only supports non-negative p values")
     if input.dtype.itemsize == 2:
         raise not_implemented("pdist", input._array.dtype)
@@ -579,7 +579,7 @@ def pdist(input, p=2.0):
     difference = input[constant(i)] - input[constant(j)]
     if p == 0:  # how many differ; nan stays, and the gradient is 0
         return shown_as(difference.abs().ceil().clamp_max(1).sum(1), "PdistBackward0")
-    return shown_as(difference.norm(p, 1), "PdistBackward0")
+    return shown_as(difference.norm(float(p), 1), "PdistBackward0")
 
 
 @composite()

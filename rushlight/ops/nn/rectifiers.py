@@ -6,6 +6,8 @@ derivatives.
 
 from __future__ import annotations
 
+import math
+
 import ml_dtypes
 import numpy as np
 
@@ -31,6 +33,7 @@ from ..pointwise.building_blocks import (
     widened,
     zeros_of,
 )
+from ..pointwise.checks import not_implemented
 from ..pointwise.choice import select, where
 from ..random.sample import drawn
 from .activation import cut, floats_only, in_vectors, inplace_of, tied
@@ -73,7 +76,7 @@ def _rectified_bits(x, last_below_nan):
         return np.maximum(x, x.dtype.type(0))
     positive = np.right_shift(bits, 15)
     np.invert(positive, positive)
-    return np.bitwise_and(bits, positive, positive).view(x.dtype)
+    return np.bitwise_and(bits, positive, positive).view(x.dtype).reshape(x.shape)  # of none, too, which became (1,)
 
 
 @pieced
@@ -362,7 +365,9 @@ def _rrelu_noise(input, lower, upper):
 def _slopes(generator, a, lower, upper):
     noise = np.ones(a.shape, a.dtype)
     negative = a <= 0
-    noise[negative] = uniform(generator, int(negative.sum()), np.float64, lower, upper)
+    count = int(negative.sum())
+    if count:
+        noise[negative] = uniform(generator, count, np.float64, lower, upper)
     return noise
 
 
@@ -379,6 +384,9 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     >>> rrelu(tensor([-1.0, 2.0]), 0.1, 0.3)
     tensor([-0.2000,  2.0000])
     """
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not (inplace or math.isfinite(bound)):  # torch's form that writes has no such check
+            raise RuntimeError(f"rrelu: {name} bound must be finite, got {float(bound)}")
     if not lower <= upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
@@ -386,6 +394,10 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
             leaky_relu(input if inplace else input.contiguous(), (lower + upper) / 2, inplace),
             "RreluWithNoiseBackward0",
         )
+    if input._array.dtype == np.float16:
+        raise not_implemented("rrelu_with_noise_out_cpu", input._array.dtype)
+    for bound in (lower, upper):
+        exact(bound, input._array.dtype)
     noise = _rrelu_noise(input, lower, upper)
     return write(_noisy_slope.record, input, (noise,), ()) if inplace else _noisy_slope(input, noise)
 

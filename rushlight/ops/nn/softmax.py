@@ -6,6 +6,7 @@ import numpy as np
 
 from ...core.dispatch.errors import argument_type, type_error
 from ...core.dispatch.op import OPS, composite, primitive
+from ...core.dispatch.scalars import check_parsed
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
@@ -295,6 +296,7 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     >>> normalize(tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
+    check_parsed(p)
     size = vector_norm(input, float(p), dim, True, None).clamp_min(eps)
     if out is None:
         return input / size.expand_as(input)

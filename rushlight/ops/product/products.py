@@ -691,7 +691,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
             raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {type_word(t.dtype)}")
     if x1.dtype is not x2.dtype:
         raise RuntimeError(f"expected scalar type {type_word(x1.dtype)} but found {type_word(x2.dtype)}")
-    if p < 0:
+    if not p >= 0:
         raise RuntimeError("cdist only supports non-negative p values")
     by_product = modes[compute_mode]
     if by_product is None:

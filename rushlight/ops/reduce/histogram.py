@@ -10,7 +10,7 @@ from ...core.dispatch.errors import type_error
 from ...core.dispatch.mode import assert_all
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
-from ...core.dispatch.scalars import check_number
+from ...core.dispatch.scalars import check_number, number_as
 from ...core.dispatch.slow_path import write_out
 from ...core.dispatch.torch_function import told_by_keyword
 from ...core.tensor import dtype as dtypes
@@ -18,6 +18,7 @@ from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word, wrap
 from ..creation.spacing import spaced
 from ..pointwise.checks import refuse
+from ..predicates import result_type
 from .std_sort import std_sort
 
 I64, F64 = np.dtype(np.int64), np.dtype(np.float64)
@@ -461,8 +462,8 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         )
     if not isinstance(input, Tensor):
         check_number("searchsorted", "input", input)
-        input = wrap(np.asarray(input))
-    elif input.dtype is not sorted_sequence.dtype:
+        input = wrap(number_as(input, result_type(sorted_sequence, input)))
+    if input.dtype is not sorted_sequence.dtype:
         common = dtypes.promote_types(input.dtype, sorted_sequence.dtype)
         if common.is_complex and input._array.size:
             raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{type_word(common)}'")

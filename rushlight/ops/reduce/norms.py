@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.scalars import check_parsed
 from ...core.dispatch.slow_path import write_out
 from ...core.dispatch.torch_function import told_by_keyword
 from ...core.tensor import dtype as dtypes
@@ -148,6 +149,7 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     elif isinstance(p, str):
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     else:
+        check_parsed(p)
         result = vector_norm(input, float(p), dim, keepdim, dtype)
     if out is None:
         return result
@@ -170,6 +172,7 @@ def dist(input, other, p=2):
     """
     if not isinstance(other, Tensor):
         raise type_error(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    check_parsed(p)
     if dtypes.bool_ in (input.dtype, other.dtype):
         return vector_norm(input - other, float(p), None, False, None)  # raises: bools have no difference
     kind = dtypes.promote_types(input.dtype, other.dtype)

@@ -344,10 +344,7 @@ def hash_tensor(input, dim=(), *, keepdim=False, mode=0):
 def average(a, axis, keepdims, dtype, shape):
     d = a.dtype if dtype is None else dtype.numpy
     if d.kind in "biu":
-        given = "Got: " + type_word(dtypes.from_numpy(d))
-        raise RuntimeError(
-            f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. {given}"
-        )
+        raise _no_mean_of(dtypes.from_numpy(d))
     if a.dtype.kind == "c" and d.kind != "c":
         a = castable(a, d)  # the real parts: NumPy would warn
     n = a.size if axis is None else math.prod([shape[d] for d in axis]) if type(axis) is tuple else shape[axis]
@@ -361,6 +358,13 @@ def average(a, axis, keepdims, dtype, shape):
     if n and type(s) is np.ndarray and s.ndim:
         return dense(np.true_divide(s, full_of((), n, d)))
     return dense(s / n if n else s / d.type(0))
+
+
+def _no_mean_of(d, which="Input"):
+    return RuntimeError(
+        f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. Got: "
+        + type_word(d)
+    )
 
 
 @primitive(public=False, name="mean", jit_min_elements=MANY)
@@ -419,6 +423,8 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, kee
     if dim is None and dtype is None and not keepdim:
         result = _mean_all(input)
     else:
+        if (dtype or input.dtype).category < 2:
+            raise _no_mean_of(dtype or input.dtype, "Input" if dtype is None else "Optional")
         result = _mean_dim(input, dim, keepdim, dtype)
     if out is None:
         return result

@@ -195,6 +195,9 @@ def _moment_arguments(name, input, dim, unbiased, keepdim, correction):
         correction = 1 if unbiased else 0
     elif isinstance(correction, Tensor):
         correction = float(correction) if correction.dtype.category > 1 else int(correction)
+    if input.dtype.category < 2:
+        what = name if "_" in name else "std and var"
+        raise RuntimeError(f"{what} only support floating point and complex dtypes")
     n = count_of(input._array.shape, dim) if input._array.size else 0
     if n - correction <= 0 and input.dtype.category >= 2:
         _warn_degrees_of_freedom(name)

@@ -142,20 +142,23 @@ def movedim(input, source, destination):
     torch.Size([3, 4, 2])
     """
     n = input._array.ndim
-    src = _moved(source, n, "source")
-    dst = _moved(destination, n, "destination")
-    if len(src) != len(dst):
+    source, destination = _several(source), _several(destination)
+    if len(source) != len(destination):
         raise RuntimeError(
-            "movedim: Invalid source or destination dims: source (" + str(list(src)) + " dims) should contain the same "
-            f"number of dims as destination ({list(dst)} dims)"
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of dims "
+            f"as destination ({list(destination)} dims)"
         )
+    src, dst = _moved(source, n, "source"), _moved(destination, n, "destination")
     rest = iter(d for d in range(n) if d not in src)
     place = dict(zip(dst, src, strict=True))
     return _permute(input, tuple(place[i] if i in place else next(rest) for i in range(n)))
 
 
-def _moved(dims, n: int, name: str) -> tuple[int, ...]:
-    dims = (dims,) if hasattr(dims, "__index__") and not getattr(dims, "ndim", 0) else tuple(dims)
+def _several(dims) -> tuple:
+    return (dims,) if hasattr(dims, "__index__") and not getattr(dims, "ndim", 0) else tuple(dims)
+
+
+def _moved(dims: tuple, n: int, name: str) -> tuple[int, ...]:
     wrapped = [wrap_dim(d, n) for d in dims]
     if len({*wrapped}) < len(wrapped):
         raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(dims)})")

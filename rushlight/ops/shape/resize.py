@@ -226,6 +226,13 @@ def _check_pad(shape, pad, mode):
             )
         if mode == "circular" and (a > size or b > size):
             raise RuntimeError("Padding value causes wrapping around more than once.")
+        if mode == "circular" and max(a, b) > size + min(a, 0) + min(
+            b, 0
+        ):  # torch copies one part of the result onto another
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+                f"location: padding ({a}, {b}) wraps around more than it leaves of dimension {d} of input {list(shape)}"
+            )
         if size + a + b < (0 if mode == "circular" else 1):
             raise RuntimeError(
                 f"input (size: {size}) is too small for the padding ({a}, {b}) at dimension {d}: the result would have "

@@ -10,7 +10,7 @@ from ...core.device.buffer import outline_of
 from ...core.dispatch.errors import type_error
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.overlap import is_expanded, out_of_order, shares_places
-from ...core.dispatch.scalars import check_number
+from ...core.dispatch.scalars import check_number, check_parsed
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant, type_word
@@ -213,12 +213,16 @@ def renorm(input, p, dim, maxnorm):
     tensor([[0.6000, 0.8000],
             [0.3000, 0.4000]])
     """
-    if input._array.ndim < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input._array.ndim} dimensions")
+    check_parsed(p)
+    check_parsed(maxnorm)
+    if isinstance(p, complex):
+        raise RuntimeError("renorm: p must be real-valued")
     if not p > 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
     if not maxnorm >= 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if input._array.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input._array.ndim} dimensions")
     d = wrap_dim(dim, input._array.ndim)
     return _renorm(input, float(p), tuple(k for k in range(input._array.ndim) if k != d), maxnorm)
 

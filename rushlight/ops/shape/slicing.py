@@ -464,6 +464,8 @@ def split_with_sizes(input, split_sizes, dim=0):
     >>> split_with_sizes(tensor([1, 2, 3]), [1, 2])
     (tensor([1]), tensor([2, 3]))
     """
+    if not input._array.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     return _split_sizes(input, tuple(split_sizes), dim)
 
 

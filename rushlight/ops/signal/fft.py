@@ -474,6 +474,7 @@ def _two(function: Any) -> Any:
         return function(input, s, dim, norm, out=out)
 
     transform.__name__ = transform.__qualname__ = function.__name__[:-1] + "2"
+    transform.__code__ = transform.__code__.replace(co_name=transform.__name__)  # which errors name
     text = f"`{function.__name__}` along two dimensions, by default the last two."
     transform.__doc__ = like(function, transform.__name__, text)
     return transform

@@ -14,7 +14,7 @@ from ...compile.hints import (
 from ...compile.stance import set_stance
 from ...core.dispatch.mode import emit_event
 from ...nn.modules.compiled import OptimizedModule
-from . import backends, config, exc, testing
+from . import backends, config, exc, testing, utils
 from .backends.registry import list_backends, lookup_backend, register_backend
 from .eval_frame import optimize
 
@@ -41,6 +41,7 @@ __all__ = [
     "reset",
     "set_stance",
     "testing",
+    "utils",
 ]
 
 

@@ -15,7 +15,7 @@ from ...core.dispatch.extension_points import script_of_module
 from ...core.tensor.tensor import Tensor
 from ...nn.modules.module import Module
 from .files.saving import save_to_buffer, write
-from .ir.class_names import is_script
+from .ir.class_names import has_graphs
 from .ir.code import Constants, code_of_graph
 from .ir.graph import Graph
 from .ir.inlining import inlined
@@ -308,7 +308,7 @@ def mirrored(root: Module, names: Any, methods: dict[int, dict[str, Program]]) -
         known = made.get(id(module))
         if known is not None:
             return known
-        if is_script(module):  # it has its own graphs
+        if has_graphs(module):
             assert script_of_module.value is not None
             return module if isinstance(module, RecursiveScriptModule) else script_of_module.value(module)
         program = made[id(module)] = kind(names.of(module))

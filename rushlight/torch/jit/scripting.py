@@ -148,11 +148,15 @@ class ScriptModule(Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tracer = current()
-        if tracer is None or not self._is_script or "_methods" in self.__dict__ or not tracer.records(self):
+        if tracer is None or self._runs_as_python() or not tracer.records(self):
             return super().__call__(*args, **kwargs)
-        script = _script_of(self)
+        script = self if "_methods" in self.__dict__ else _script_of(self)
         assert script._forward is not None
         return tracer.calls_method(self, script._methods["forward"], args, kwargs, super().__call__)
+
+    def _runs_as_python(self) -> bool:
+        """Whether there is no graph to call: of `torch.jit.script(module)` the methods give theirs themselves."""
+        return self._is_script and "_methods" in self.__dict__
 
     @property
     def graph(self) -> Any:

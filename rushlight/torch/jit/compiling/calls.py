@@ -95,6 +95,8 @@ class Calls(Statements):
         name = called.name
         if name in _CASTS and not args and not named:
             return self.call_operator("to", [called.owner, self.constant(_CASTS[name], place=self.place(e))], {}, e)
+        if name == "type" and len(args) + len(named) == 1:  # of a dtype; torch's own source says `to`
+            return self._call_aten("to", [called.owner, *args, *named.values()], {}, e)
         return self._call_aten(name, [called.owner, *args], named, e)
 
     def _call_known(self, called: Static, args: list, named: dict, e: ast.Call) -> Any:

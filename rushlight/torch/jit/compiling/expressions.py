@@ -49,16 +49,16 @@ class Expressions(Calls):
             values = [self.as_value(v) for v in x.values]
             return self.node("prim::TupleConstruct", values, Type("Tuple", tuple(v.type for v in values)))
         if isinstance(x, Static):
-            return self._constant_of(x.value) if x.made is None else x.made
+            return self._constant_of(x.value, x.place) if x.made is None else x.made
         raise NotImplementedError(f"torch.jit: a method of a {type(x).__name__} is no value of a graph")
 
-    def _constant_of(self, value: Any) -> Value:
+    def _constant_of(self, value: Any, place: str = "") -> Value:
         if isinstance(value, (dtype, layout, memory_format)):
-            return self.constant(code_of(value))
+            return self.constant(code_of(value), place=place)
         if isinstance(value, device):
-            return self.constant(value, DEVICE)
+            return self.constant(value, DEVICE, place)
         if isinstance(value, CONSTANTS):
-            return self.constant(value)
+            return self.constant(value, place=place)
         if isinstance(value, Tensor):
             return self.constant(value, TENSOR)
         if isinstance(value, (list, tuple)):
@@ -95,7 +95,7 @@ class Expressions(Calls):
     def _attribute(self, e: ast.Attribute) -> Any:
         owner = self.expression(e.value)
         if isinstance(owner, Static):
-            return Static(getattr(owner.value, e.attr), owner.value)
+            return Static(getattr(owner.value, e.attr), owner.value, self.place(e))
         if isinstance(owner, Object):
             return self._attribute_of_module(owner, e)
         value = self.as_value(owner)

@@ -97,8 +97,8 @@ class Annotated:
 class Static:
     """A value that is known when the function is compiled: a module of Python, a function, a number."""
 
-    def __init__(self, value: Any, home: Any = None):
-        self.value, self.home = value, home  # home: the module of Python that it was read from
+    def __init__(self, value: Any, home: Any = None, place: str = ""):
+        self.value, self.home, self.place = value, home, place  # home: the module of Python that it was read from
         self.made: Value | None = None  # of a constant in the source
 
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-__all__ = ["TRACED", "ClassNames", "Taken", "is_script", "qualified_name"]
+__all__ = ["TRACED", "ClassNames", "Taken", "has_graphs", "is_script", "qualified_name"]
 
 
 def is_script(module: Any) -> bool:
     """Whether a module runs as Python and has a graph of its source besides: `torch.jit.script` gives such modules."""
     return getattr(module, "_is_script", False)
+
+
+def has_graphs(module: Any) -> bool:
+    """Whether a module is a script or a program: a trace calls the graphs that it has."""
+    return is_script(module) or "_methods" in module.__dict__
 
 
 def qualified_name(obj: Any) -> str:
@@ -53,7 +58,7 @@ class ClassNames:
 
     def of(self, module: Any) -> str:
         """The name of a module's class; the second module of a class gets another."""
-        if is_script(module) and "_class_name" in module.__dict__:  # a script has its name
+        if has_graphs(module) and "_class_name" in module.__dict__:  # a script or program has its name
             self._taken.names.add(module._class_name)
             return module._class_name
         if id(module) not in self._names:

@@ -45,6 +45,11 @@ class Type(NamedTuple):
             return f"Dict({', '.join(part.kind for part in self.parts)})"
         return str(self.detail) or self.kind
 
+    def without_details(self) -> Type:
+        """The type without what a trace has seen of the tensors."""
+        parts = tuple(part.without_details() for part in self.parts)
+        return Type(self.kind, parts, "" if self.kind == "Tensor" else self.detail)
+
 
 TENSOR, INT, FLOAT, BOOL, STRING = (Type(kind) for kind in ("Tensor", "int", "float", "bool", "str"))
 NUMBER, DEVICE, NONE, COMPLEX = Type("Scalar"), Type("Device"), Type("NoneType"), Type("complex")

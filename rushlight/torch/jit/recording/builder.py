@@ -15,7 +15,7 @@ from ....core.tensor.storage import storage_of
 from ....core.tensor.tensor import Tensor
 from ....nn.modules.module import Module
 from ..ir.binding import Call, plain_number
-from ..ir.class_names import ClassNames, is_script
+from ..ir.class_names import ClassNames, has_graphs
 from ..ir.graph import (
     BOOL,
     COMPLEX,
@@ -45,7 +45,9 @@ __all__ = ["Builder", "Frame"]
 
 
 # nodes for which torch names no line
-_WITHOUT_LINE = ("prim::ListConstruct", "prim::TupleConstruct", "prim::NumToTensor", "aten::Int")
+_WITHOUT_LINE = (
+    "prim::ListConstruct", "prim::TupleConstruct", "prim::ListUnpack", "prim::TupleUnpack", "prim::NumToTensor", "aten::Int",
+)  # fmt: skip
 
 
 class Frame:
@@ -131,7 +133,7 @@ class Builder:
     def enter(self, module: Module) -> None:
         """A module is called. It has a graph of its own where it is below the module that runs."""
         frame = self.frame
-        path = "" if is_script(module) else frame.modules.get(id(module), "")  # a script is called as it is
+        path = "" if has_graphs(module) else frame.modules.get(id(module), "")  # a program is called as it is
         self.stack.append(bool(path))
         if path:
             me = self._attribute(frame, path)
@@ -154,11 +156,8 @@ class Builder:
     def begin_call(self, graph: Graph, given: tuple, name: str, callee: Any) -> None:
         """Add the call of a program: of a function, or of the method of a module."""
         is_method = isinstance(callee, Module)
-        parameters = graph.inputs[is_method:]
-        inputs = [
-            self.input("Tensor" if p.type.kind == "Tensor" else str(p.type), v)
-            for p, v in zip(parameters, given, strict=True)
-        ]
+        named = not is_method  # torch looks for names where the call of a module is, in Module.__call__
+        inputs = [self._given(p.type, v, named) for p, v in zip(graph.inputs[is_method:], given, strict=True)]
         if is_method:
             head, attributes = self._attribute(self.frame, self.frame.modules[id(callee)]), {"name": name}
         else:
@@ -171,20 +170,21 @@ class Builder:
     def end_call(self, graph: Graph, result: Any) -> None:
         """The call gave this."""
         node = self.calls.pop()
-        parts = result if isinstance(result, tuple) else (result,)
-        if not all(isinstance(t, Tensor) for t in parts):
+        try:
+            kind = _structure(result)
+        except TypeError:
             raise NotImplementedError(
-                f"torch.jit.trace: {graph.name}() gives a {type(result).__name__}; of scripts that give tensors or tuples of "
-                "tensors the calls can be recorded"
-            )
-        values = [Value(type_of_tensor(t), "", self.frame) for t in parts]
-        if isinstance(result, tuple):
-            node.outputs = [Value(graph.outputs[0].type, "", self.frame)]
-            self.frame.nodes.append(Node("prim::TupleUnpack", node.outputs, values))
-        else:
-            node.outputs = values
-        for t, value in zip(parts, values, strict=True):
-            self.assign(t, value)
+                f"torch.jit.trace: {graph.name}() gives a {type(result).__name__}; of scripts that give tensors, or tuples, "
+                "lists and dicts of them, the calls can be recorded"
+            ) from None
+        node.outputs = [Value(kind if isinstance(result, Tensor) else kind.without_details(), "", self.frame)]
+        self._unpack(node.outputs[0], result)
+
+    def _given(self, kind: Type, value: Any, named: bool) -> Value:
+        """The value that an argument of a program's call is."""
+        if isinstance(value, Tensor) and kind.kind == "Tensor":
+            return self.value(value, named)
+        return self.result(value) if isinstance(value, (tuple, dict)) else self.input(str(kind), value)
 
     def _attribute(self, frame: Frame, path: str) -> Value:
         """The value of an attribute of the frame's module."""
@@ -492,11 +492,15 @@ class Builder:
     def argument(self, value: Any, name: str) -> None:
         """Add an argument of the program: a tensor, or containers of them."""
         kind = _structure(value)
-        self._unpack(self.root.argument(kind, name), value)
+        whole = self.root.argument(kind, name)
+        if isinstance(value, Tensor):
+            self.values[id(value)] = (value, whole)
+        else:
+            self._unpack(whole, value)
 
     def _unpack(self, whole: Value, value: Any) -> None:
         if isinstance(value, Tensor):
-            self.values[id(value)] = (value, whole)
+            self.assign(value, whole)
         elif isinstance(value, dict):
             for key, part in value.items():
                 inputs = [whole, self.constant(key, STRING if isinstance(key, str) else INT)]
