@@ -406,7 +406,7 @@ class ProfiledBlock(Protocol):
 
 profiled_block: Slot[ProfiledBlock] = Slot()
 """Read by `optim/optimizer.py` (steps, cleared gradients), `utils/data/iterator.py` (batches), `compile/jit/step.py` (replays), `compile/jit/module_calls.py` (which replays nothing meanwhile),
-`ops/random/sample.py` (draws), `ops/shape/copying.py` (what is written without a kernel), `distributions/constraints.py`, `nn/utils/rnn.py`, `ops/recurrent/by_operators.py`, `autograd/function.py` and `autograd/__init__.py` (whether one is open).
+`ops/random/sample.py` (draws), `ops/shape/copying.py` (what is written without a kernel), `distributions/constraints.py`, `nn/utils/rnn.py`, `ops/recurrent/by_operators.py`, `autograd/function.py`, `autograd/__init__.py` (whether one is open) and `autograd/backward.py` (the gradient that it begins with).
 Filled by `autograd/profiler.py`, while a profile is open. Costs: 2 to 5 ns for each of them."""
 
 profiled_call: Slot[Callable[[str, Callable, tuple, dict], Any]] = Slot()
