@@ -60,7 +60,7 @@ class FunctionEvent(_Times):
     """One call or block: its name, thread, start and length in microseconds, and its part outside of inner ones.
 
     input_shapes: of the arguments of an operator, [] for those that are no tensors. flops: what torch counts for it.
-    cpu_memory_usage: bytes of the results that are neither views nor written in place, with those of inner calls;
+    cpu_memory_usage: bytes of the results that are neither views nor written in place, less those freed meanwhile, with inner calls';
     self_cpu_memory_usage: without.
     stack: the program's lines, 'file.py(12): function', the innermost first. Each is only recorded where the profile asks for
     it. sequence_nr: in forward, the number of the node that the call gave, if that was visited in a backward pass of the same
@@ -83,7 +83,6 @@ class FunctionEvent(_Times):
         self.sequence_nr = -1
         self.flops = 0
         self.self_cpu_memory_usage = 0
-        self.record: Any = None  # the operator's
 
     cuda_time_total = self_cuda_time_total = self_cuda_memory_usage = 0
     key = property(lambda self: self.name)
@@ -101,7 +100,7 @@ class FunctionEvent(_Times):
 
     @property
     def cpu_memory_usage(self) -> int:
-        """Bytes of the results that are neither views nor written in place, with those of inner events."""
+        """Bytes of the results that are neither views nor written in place, less what was freed, with inner events'."""
         return self.self_cpu_memory_usage + sum(child.cpu_memory_usage for child in self.cpu_children)
 
     def __repr__(self) -> str:

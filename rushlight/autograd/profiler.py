@@ -1,26 +1,29 @@
 """torch.autograd.profiler: how long operators, visits of nodes in backward, and marked blocks take.
 
 While a profile is open, the kernel of every operator is timed under the names of torch's operators (`aten::linear`, in it
-`aten::addmm`), and backward visits every node: no program replays a pass, as it would after some repetitions. Steps of
-optimizers, batches of loaders and replays of compiled functions are one event each, without what they consist of; tensors
-that a program only makes (`torch.zeros`) have none. What torch does not have is called `rushlight::...`. Times are of the
-clock, in microseconds; memory is the size of the results that are neither views nor written in place: what is freed is not
-subtracted.
+`aten::addmm`), functions that consist of operators are events around theirs, and backward visits every node: no program
+replays a pass, as it would after some repetitions. Steps of optimizers, batches of loaders and replays of compiled functions
+are one event each, without what they consist of; tensors that a program only makes (`torch.zeros`), and what only allocates
+(`aten::empty`), have none. What torch does not have is called `rushlight::...`. Times are of the clock, in microseconds;
+memory is the size of the results that are neither views nor written in place, less what is freed of them: in the event that
+is open then, or in one named `[memory]`.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+import weakref
 from bisect import bisect_right
 from collections.abc import Callable
+from contextlib import nullcontext
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from ..core.dispatch.aten.profile_names import Call, flops_of, shown
-from ..core.dispatch.extension_points import BLOCK, CALL, FUNCTION, profiled_block, profiled_pass
+from ..core.dispatch.aten.profile_names import Call, backward_name, composite_name, flops_of, shown
+from ..core.dispatch.extension_points import BLOCK, CALL, FUNCTION, profiled_block, profiled_call, profiled_pass
 from ..core.dispatch.inplace import is_written_by
 from ..core.dispatch.op import RECORDS, Op
 from ..core.tensor.node import Output
@@ -43,6 +46,7 @@ __all__ = [
 _active: list[Any] = []  # the open profiles, the innermost last
 
 _VISIT = 1  # of a node in backward: torch's number, as CALL and BLOCK are
+_OF_OTHERS, _ALONE = -1, -2  # of a composite that is open, whose calls are shown and are not; then CALL
 
 
 # ---------------------------------------------------------------------------------------------- events
@@ -64,10 +68,11 @@ class _Recorded:
 
     def __init__(self) -> None:
         self.count = 0
+        self.held: dict[int, weakref.ref] = {}  # by their ids: arrays whose memory was counted and is not free yet
         self.with_stack = self.record_shapes = self.with_flops = self.profile_memory = False
         self.calls: dict[
-            int, list[tuple[int, FunctionEvent]]
-        ] = {}  # of each thread, with the time of `tick` when they began
+            int, list[tuple[int, FunctionEvent, Op]]
+        ] = {}  # of each thread: the time of `tick` when they began, their event, the operator
 
     def look(self) -> None:
         """Read what the open profiles ask for."""
@@ -110,10 +115,15 @@ class _Block:
         self.name, self.scope = name, scope
 
     def __enter__(self) -> FunctionEvent:
+        self.is_open = False
+        if self.scope == CALL and _stack.open and _stack.open[-1].scope in (CALL, _ALONE):  # another call's own work
+            return _stack.open[-1]
+        self.is_open = True
         return _begin(self.name, self.scope)
 
     def __exit__(self, *error: object) -> None:
-        _end()
+        if self.is_open:
+            _end()
 
 
 # ---------------------------------------------------------------------------------------------- operators
@@ -137,34 +147,60 @@ def _calls_of(record: Op, args: tuple, writes: bool) -> tuple[Call, ...]:
 
 def _timed(record: Op, kernel: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
-        if _stack.open and _stack.open[-1].scope == CALL:  # a kernel calls another one
+        around = _stack.open[-1] if _stack.open else None
+        if around is not None and around.scope == CALL:  # a kernel calls another one
             return kernel(*args, **kwargs)
         writes = is_written_by(2)
         calls = _calls_of(record, args, writes)
         number = tick()
-        for call in calls[:-1]:
-            _open(call)
-            _end()
-        opened = [_open(calls[-1])]
-        parts = calls[-1].parts
-        while parts:
-            for part in parts[:-1]:
-                _open(part)
-                _end()
-            opened.append(_open(parts[-1]))
-            parts = parts[-1].parts
-        opened[0].record = record
-        _recorded.calls.setdefault(_stack.thread, []).append((number, opened[0]))
+        scope = CALL if around is None else around.scope
+        if around is not None and (scope == _ALONE or scope == _OF_OTHERS and calls[-1].name == around.name):
+            opened, around.scope = [around], CALL  # it is this very call, or a part that torch's does not show
+            if _recorded.record_shapes and calls[-1].name == around.name:
+                around.input_shapes = calls[-1].shapes
+        else:
+            for call in calls[:-1]:
+                _pass_over(call)
+            opened = [_open(calls[-1])]
+        inner: Call | None = None if scope == _ALONE else calls[-1]
+        while inner is not None:
+            for call in (*inner.before, *inner.parts[:-1]):
+                _pass_over(call)
+            inner = inner.parts[-1] if inner.parts else None
+            if inner is not None:
+                opened.append(_open(inner))
+        _recorded.calls.setdefault(_stack.thread, []).append((number, opened[0], record))
         result = None
         try:
             result = kernel(*args, **kwargs)
             return result
         finally:
-            for _ in opened:
-                _end()
+            for event in opened:
+                if event is around:
+                    event.scope = _ALONE  # what the composite does besides is not shown
+                else:
+                    _end()
             _measure(opened, calls[-1], result, writes)
 
     return run
+
+
+def _composite(name: str, f: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+    """Call a function that consists of operators, as an event where torch has an operator of this name.
+
+    In a kernel or the rule of a gradient it has none: torch's rules call what it consists of.
+    """
+    around = _stack.open[-1].scope if _stack.open else BLOCK
+    shown, of_others = ("", True) if around in (CALL, _VISIT, _ALONE) else composite_name(name)
+    if not shown:
+        return f(*args, **kwargs)
+    event = _begin(f"aten::{shown}", _OF_OTHERS if of_others else _ALONE)
+    if _recorded.record_shapes:
+        event.input_shapes = [list(getattr(a, "shape", ())) for a in (*args, *kwargs.values())]
+    try:
+        return f(*args, **kwargs)
+    finally:
+        _end().scope = CALL
 
 
 def _open(call: Call) -> FunctionEvent:
@@ -174,17 +210,48 @@ def _open(call: Call) -> FunctionEvent:
     return event
 
 
+def _pass_over(call: Call) -> None:
+    """Show a call, with those that it makes, that takes no time of its own here."""
+    _open(call)
+    for part in (*call.before, *call.parts):
+        _pass_over(part)
+    _end()
+
+
 def _measure(events: list[FunctionEvent], call: Call, result: Any, writes: bool) -> None:
     """Note the bytes of a result, and the operations that gave it. events: of the call and its last parts, inwards."""
     arrays = [
         a for a in (result if isinstance(result, tuple) else (result,)) if isinstance(a, (np.ndarray, np.generic))
     ]
     if _recorded.profile_memory and not writes:
-        events[-1].self_cpu_memory_usage = sum(a.nbytes for a in arrays if a.base is None)
+        for a in arrays:
+            if a.base is None:
+                events[-1].self_cpu_memory_usage += a.nbytes
+                _watch_memory(a)
     if _recorded.with_flops and arrays:
         for event in events:
             event.flops = flops_of(call, arrays[0])
             call = call.parts[-1] if call.parts else call
+
+
+def _watch_memory(a: Any) -> None:
+    """Subtract an array's bytes from the event in which it is freed; outside of all, `[memory]` is an event of its own, as in torch."""
+    if isinstance(a, np.generic):  # numbers in the place of arrays without dimensions cannot be watched
+        return
+    size, held = a.nbytes, _recorded.held
+
+    def freed(ref: weakref.ref) -> None:
+        held.pop(id(ref), None)  # None: the profile is closed
+        if not _recorded.profile_memory:
+            return
+        if _stack.open:
+            _stack.open[-1].self_cpu_memory_usage -= size
+        else:
+            _begin("[memory]", CALL)
+            _end().self_cpu_memory_usage -= size
+
+    ref = weakref.ref(a, freed)
+    held[id(ref)] = ref
 
 
 class _Watch:
@@ -200,16 +267,19 @@ class _Watch:
             record.replace(timed)
         profiled_pass.register(_ProfiledPass)
         profiled_block.register(_Block)
+        profiled_call.register(_composite)
 
     def stop(self) -> None:
         profiled_pass.register(None)
         profiled_block.register(None)
+        profiled_call.register(None)
         for record, kernel, timed in self.before:
             if record.kernel is timed:
                 record.replace(kernel)
         self.before.clear()
         _calls.clear()
         _recorded.calls.clear()
+        _recorded.held.clear()
 
 
 _watch = _Watch()
@@ -218,33 +288,61 @@ _watch = _Watch()
 # ---------------------------------------------------------------------------------------------- backward
 
 
+_TAKEN = Call("aten::detach", [], (Call("detach", []),))  # of a gradient that becomes a leaf's
+
+
 class _ProfiledPass(Pass):
-    """A backward pass whose nodes are events."""
+    """A backward pass whose nodes are events.
+
+    A leaf's gradient is accumulated after the visit of the node that gave it, as in torch: its event is not inside of it.
+    """
+
+    _ready: list[Any] | None = None  # the leaves that the node visited now has given the last of their gradient
 
     def _visit(self, node: Any, g: Any) -> None:
         if type(node) is Output:
             super()._visit(node, g)
             return
+        self._ready = []
         with _Block(f"autograd::engine::evaluate_function: {node.name()}", _VISIT) as event:
             _link(event, _call_that_gave(node), node.seq)
             super()._visit(node, g)
+        del g  # the leaves' gradients may be in this memory: they are theirs where nothing else holds it
+        ready, self._ready = self._ready, None
+        for leaf in ready:
+            self._release_leaf(leaf)
 
     def _gradients(self, node: Any, g: Any) -> Any:
         with _Block(node.name(), FUNCTION if node.op is None else _VISIT) as event:  # the program's code, or a rule
             _link(event, _call_that_gave(node), node.seq)
             if _recorded.record_shapes:
                 event.input_shapes = [list(t.shape) for t in (g if isinstance(g, list) else [g]) if t is not None]
-            return super()._gradients(node, g)
+            shown = "" if self.create_graph else backward_name(node.name())
+            if not shown:
+                return super()._gradients(node, g)
+            with _Block(f"aten::{shown}", _ALONE) as call:
+                call.input_shapes = event.input_shapes
+                grads = super()._gradients(node, g)
+            call.scope = CALL
+            return grads
 
     def _release_leaf(self, leaf: Any) -> None:
         if self.uses[leaf] > 1 or leaf not in self.grads:
             super()._release_leaf(leaf)
             return
+        if self._ready is not None:
+            self._ready.append(leaf)
+            return
         name = "torch::autograd::AccumulateGrad"
         with _Block(f"autograd::engine::evaluate_function: {name}", _VISIT), _Block(name, _VISIT) as event:
             if _recorded.record_shapes:
                 event.input_shapes = [list(leaf.shape)]
-            super()._release_leaf(leaf)
+            t = leaf.ref()
+            is_first = t is None or t.grad is None
+            if is_first and not self.create_graph:
+                _pass_over(_TAKEN)
+            with nullcontext() if is_first else _Block("aten::add" if self.create_graph else "aten::add_", CALL):
+                super()._release_leaf(leaf)
 
 
 def _call_that_gave(node: Any) -> FunctionEvent | None:
@@ -257,7 +355,7 @@ def _call_that_gave(node: Any) -> FunctionEvent | None:
     found = []
     for calls in list(_recorded.calls.values()) if op is not None else ():
         i = bisect_right(calls, seq, key=itemgetter(0)) - 1
-        if i >= 0 and calls[i][1].record is op and calls[i][1].sequence_nr in (-1, seq):
+        if i >= 0 and calls[i][2] is op and calls[i][1].sequence_nr in (-1, seq):
             found.append(calls[i])
     return max(found, key=itemgetter(0))[1] if found else None
 

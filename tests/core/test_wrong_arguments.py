@@ -261,6 +261,39 @@ def test_a_type_or_device_given_twice(call):
         call()
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: torch.zeros(2, device=["cpu"]), r"zeros\(\): argument 'device' must be torch.device, not list"),
+        (lambda: torch.full((2,), 1.0, device=1.5), r"full\(\): argument 'device' must be torch.device, not float"),
+        (
+            lambda: torch.zeros_like(X, device=["cpu"]),
+            r"zeros_like\(\): argument 'device' must be torch.device, not list",
+        ),
+        (lambda: X.new_zeros(2, device=["cpu"]), r"new_zeros\(\): argument 'device' must be torch.device, not list"),
+        (
+            lambda: torch.as_tensor([1], device=["cpu"]),
+            r"as_tensor\(\): argument 'device' must be torch.device, not list",
+        ),
+        (
+            lambda: torch.randn(2, device=1.5),
+            r"randn\(\) received .* - got \(int, device=float\), but expected one of:",
+        ),
+        (
+            lambda: torch.arange(3, device=[0]),
+            r"arange\(\) received .* - got \(int, device=list\), but expected one of:",
+        ),
+        (lambda: X.to(["cpu"]), r"to\(\) received .* - got \(list\), but expected one of:"),
+        (lambda: X.to(device=["cpu"]), r"to\(\) received .* - got \(device=list, \), but expected one of:"),
+        (lambda: X.to(dtype=3), r"to\(\) received .* - got \(dtype=int, \), but expected one of:"),
+        (lambda: torch.device(["cpu"]), r"device\(\) received .* - got \(list\), but expected one of:"),
+    ],
+)
+def test_a_device_that_is_none_is_said_by_the_function_that_was_called(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
 def test_forms_of_to():
     double = torch.float64
     for t in (

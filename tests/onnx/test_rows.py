@@ -114,6 +114,10 @@ CASES = {
         x.index_put((torch.tensor([[0], [1]]),), x[:, None]), x.index_put((x > 0,), torch.tensor(5.0)), x.index_put((x[:, :, 0] > 0,), x[0, 0]),
         torch.take_along_dim(x, x.argsort(1), 1),
     ),
+    "products of vectors": lambda x: (
+        torch.linalg.cross(x, x.flip(0), dim=1), torch.linalg.cross(x[..., :3], x[:1, :1, 1:]), torch.cross(x, x * x, dim=-2),
+        torch.kron(x[0], x[1, :2]), torch.kron(x, x[0, 0]), torch.kron(x[0, 0, 0], x),
+    ),
     "distances": lambda x: (torch.cdist(x, x + 1), F.cosine_similarity(x, x + 1, dim=1), F.pairwise_distance(x, x.flip(0))),
     "sums of products": lambda x: (
         torch.einsum("...d,ed->...e", x, x[0]), torch.einsum("bij->bj", x), torch.einsum("bii->bi", x[:, :, :3]), torch.outer(x[:, 0, 0], x[0, 0]),
@@ -179,7 +183,7 @@ CASES = {
         F.nll_loss(x[0], torch.tensor([1, 2, 3]), reduction="none"), F.kl_div(x, x, log_target=True, reduction="batchmean"),
         F.kl_div(x, F.relu(x), reduction="sum"), F.mse_loss(x, x * 2, weight=x.abs()),
     ),
-    "others": lambda x: (torch.lerp(x, x * 2, 0.3), torch.addcmul(x, x, x, value=2), F.one_hot(x.argmax(1), 4), F.rms_norm(x, (4,))),
+    "others": lambda x: (torch.lerp(x, x * 2, 0.3), torch.addcmul(x, x, x, value=2), F.one_hot(x.argmax(1), 4), F.rms_norm(x, (4,)), F.rrelu(x), F.rrelu(x, 0.2, 0.6)),
 }  # fmt: skip
 IMAGES = {
     "pooling": lambda x: (
@@ -323,6 +327,24 @@ def test_antialiasing_with_aligned_corners(mode):
         lambda x: [F.interpolate(x, (3, 9), align_corners=aligned, **options) for aligned in (True, False)]
     )
     compare(resized, (sample(1, 2, 9, 8),), (sample(3, 2, 9, 8),), shapes=(({0: "batch"},),))
+
+
+def test_a_vector_product_along_the_first_dimension_of_three():
+    with pytest.warns(UserWarning, match="without specifying the dim arg"):
+        compare(Called(lambda x: torch.cross(x, x.flip(0))), (sample(2, 3, 4),))
+
+
+def test_what_onnx_does_not_have_is_named():
+    layers = nn.Sequential(nn.Linear(4, 3), nn.ReLU())
+    with pytest.warns(DeprecationWarning):
+        layers = torch.ao.quantization.quantize_dynamic(layers, {nn.Linear})
+    with pytest.raises(
+        torch.onnx.OnnxExporterError, match=r"linear_dynamic\(\) has no ONNX form here: .* PackedLinear"
+    ):
+        torch.onnx.export(layers.eval(), (sample(2, 4),))
+    drawn = Called(lambda x: F.rrelu(x, training=True)).train()
+    with pytest.raises(torch.onnx.OnnxExporterError, match="slopes that are drawn"):
+        torch.onnx.export(drawn, (sample(2, 4),), training=torch.onnx.TrainingMode.TRAINING)
 
 
 def test_packed_sequences_are_refused():

@@ -18,6 +18,7 @@ from ..interrupts import raise_if_interrupted
 from ..tensor.tensor import Tensor
 from .aten.schemas import composite_overloads, overloads
 from .errors import argument_type, was_raised
+from .extension_points import profiled_call
 from .python_signatures import PARSED_FIRST, call_error
 from .scalars import flag_type, type_name
 
@@ -116,8 +117,9 @@ def explained(name: str, f: Callable, is_method: bool = False) -> Callable:
                     or _unlike_schemas(name, args, kwargs, is_method, _own_forms(f))
                     or flag_type(name, *wrong)
                 )
+        profiled = profiled_call.value
         try:
-            return f(*args, **kwargs)
+            return f(*args, **kwargs) if profiled is None else profiled(name, f, args, kwargs)
         except (AttributeError, IndexError, TypeError, ValueError, RuntimeError) as error:
             raise_if_interrupted(error)
             better = call_error(error) if type(error) in PARSED_FIRST else None

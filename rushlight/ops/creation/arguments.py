@@ -43,14 +43,23 @@ def requiring_grad(t: Tensor, requires_grad: Any = True) -> Tensor:
 
 def backend_for(device: Any) -> Backend | None:
     """The backend of a `device` argument, or for None of the device of new tensors; None for the CPU."""
-    return devices.backend(device) if device is not None or devices.redirected else None
+    return named_backend(device) if device is not None or devices.redirected else None
 
 
 def backend_like(t: Tensor, device: Any = None) -> Backend | None:
     """The backend of a `device` argument, or for None that of the tensor; None for the CPU."""
     if device is None:
         return t._array.backend if isinstance(t._array, Buffer) else None
-    return devices.backend(device)
+    return named_backend(device)
+
+
+def named_backend(device: Any) -> Backend | None:
+    """The backend of a `device` argument. The TypeError of what is none names the function that was called."""
+    try:
+        return devices.backend(device)
+    except TypeError:
+        wrong = f"{_caller()}argument 'device' must be torch.device, not {type_name(device)}"
+    raise type_error(wrong)
 
 
 def numpy_type(dtype: Any, default: dtypes.dtype) -> np.dtype:
@@ -120,7 +129,7 @@ def arranged(a: np.ndarray, memory_format: Any) -> np.ndarray:
 def made_like(make: Any, a: Any, kind: Any, device: Any) -> Any:
     """`make(a, kind)` on the device of `a`, or on the one that is asked for."""
     own = a.backend if isinstance(a, Buffer) else None
-    where = own if device is None else devices.backend(device)
+    where = own if device is None else named_backend(device)
     if where is own:
         return run_on(own, make, a, kind)
     return run_on(where, make, outline_of(a), dtypes.from_numpy(a.dtype if kind is None else kind).numpy)

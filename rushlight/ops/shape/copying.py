@@ -148,9 +148,10 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
         elif isinstance(a, (str, int, devices.device)) and not isinstance(a, bool):
             device = a
         elif a is not None and not isinstance(a, bool):
-            raise type_error(
-                f"to() received an invalid combination of arguments: {type(a).__name__} is no dtype, device or tensor"
-            )
+            raise _no_form_of_to(args, {})
+    if not (dtype is None or isinstance(dtype, dtypes.dtype)) or not (device is None or _fits_to("device", device)):
+        named = {"device": device, "dtype": dtype}
+        raise _no_form_of_to(args, {k: v for k, v in named.items() if v is not None})
     if len(args) > 2:
         flags = [a for a in args if isinstance(a, bool)]
         copy = copy or (len(flags) > 1 and flags[1])
@@ -188,10 +189,15 @@ def _check_to(args: tuple, named: dict[str, Any]) -> None:
     given = dict(zip(names, args, strict=False))
     taken = len(args) <= len(names) and all(k in names and k not in given for k in named)
     if not taken or not all(_fits_to(k, v) for k, v in (given | named).items()):
-        got = ", ".join([*map(type_name, args), *(f"{k}={type_name(v)}" for k, v in named.items())])
-        raise type_error(
-            f"to() received an invalid combination of arguments - got ({got}), but expected one of:{_FORMS}"
-        )
+        raise _no_form_of_to(args, named)
+
+
+def _no_form_of_to(args: tuple, named: dict[str, Any]) -> TypeError:
+    got = ", ".join([*map(type_name, args), *(f"{k}={type_name(v)}" for k, v in named.items())])
+    end = "" if args else ", "  # torch's
+    return type_error(
+        f"to() received an invalid combination of arguments - got ({got}{end}), but expected one of:{_FORMS}"
+    )
 
 
 def _fits_to(name: str, value: Any) -> bool:

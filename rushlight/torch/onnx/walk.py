@@ -98,6 +98,9 @@ class Walker:
         elif node.writes:
             self._write(node, place)
         else:
+            held = [self.modules[v][0] for v in node.inputs if v in self.modules]
+            if held:
+                raise CannotExport(f"it takes an object that ONNX does not have: {type(held[0]).__name__}")
             self._set(node, self._operator(node, node.schema, [self.items[v] for v in node.inputs]))
             if node.schema.name in VIEWS and len(node.outputs) == 1:
                 self._note_view(node)

@@ -11,23 +11,29 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from .calls import base_name
-from .schemas import overloads
+from .schemas import composite_overloads, overloads
 
 if TYPE_CHECKING:
     from ..op import Op
 
-__all__ = ["Call", "flops_of", "shown"]
+__all__ = ["Call", "backward_name", "composite_name", "flops_of", "shown"]
 
 Shape = list[int]
 
 
 class Call(NamedTuple):
-    """An operator: its name, the shape of each argument ([] for what is no tensor), and the operators that it calls."""
+    """An operator: its name, the shape of each argument ([] for what is no tensor), and the operators that it calls.
+
+    parts: the last of them does the work. before: called first, for little of the time; then it works itself.
+    """
 
     name: str
     shapes: list[Shape]
     parts: tuple[Call, ...] = ()
+    before: tuple[Call, ...] = ()
 
 
 def shown(record: Op, args: Sequence[Any], writes: bool = False, inner: bool = False) -> tuple[Call, ...]:
@@ -40,6 +46,22 @@ def shown(record: Op, args: Sequence[Any], writes: bool = False, inner: bool = F
     return tuple(part for call in calls for part in _innermost(call)) if inner else calls
 
 
+def composite_name(name: str) -> tuple[str, bool]:
+    """torch's name of a function that consists of operators, and whether torch's consists of operators, too.
+
+    "": torch has no operator of this name, such as for what it writes in Python.
+    """
+    name = _COMPOSITES.get(name, name).replace(".", "_")
+    if composite_overloads(name) or name in _OF_OTHERS:
+        return name, True
+    return (name, False) if overloads(name) else ("", True)
+
+
+def backward_name(node: str) -> str:
+    """The one operator that torch calls in a node of this name, such as TanhBackward0; "" where it calls several, or others."""
+    return _BACKWARDS.get(node.rstrip("0123456789").removesuffix("Backward").lower(), "")
+
+
 def _innermost(call: Call) -> list[Call]:
     return [part for p in call.parts for part in _innermost(p)] or [call]
 
@@ -47,14 +69,14 @@ def _innermost(call: Call) -> list[Call]:
 def _shown(record: Op, args: Sequence[Any], writes: bool) -> tuple[Call, ...]:
     rule = _SEVERAL.get(record.name)
     if rule is not None:
-        return rule([_shape(a) for a in args], args)
+        return tuple(_with_inner(call, args) for call in rule([_shape(a) for a in args], args))
     base = _BASES.get(record.name) or ("" if record.name in _OWN else base_name(record))
     if writes and not base.endswith("_"):
         base += "_"
     call: Call | None = _call(base, args) if base.strip("_") else None
     if call is None and record.name not in _BASES:
         return (Call(f"rushlight::{record.name.replace('.', '_')}", _plain_shapes(args)),)
-    call = call or Call(f"aten::{base}", _plain_shapes(args))
+    call = _with_inner(call or Call(f"aten::{base}", _plain_shapes(args)), args)
     for name in _AROUND.get(base, ()):
         call = Call(f"aten::{name}", call.shapes, (call,))
     return (call,)
@@ -74,6 +96,33 @@ def _call(base: str, args: Sequence[Any]) -> Call | None:
     return Call(f"aten::{base}", shapes)
 
 
+def _with_inner(call: Call, args: Sequence[Any]) -> Call:
+    """With the calls that torch's operators of this name make, whatever their arguments are."""
+    if call.parts:
+        return call._replace(parts=tuple(_with_inner(part, args) for part in call.parts))
+    name = call.name.removeprefix("aten::")
+    if name in _AS_STRIDED:
+        return call._replace(parts=(Call("aten::as_strided", call.shapes[:1]),))
+    if name in _PARTS:
+        return call._replace(parts=(_with_inner(Call(f"aten::{_PARTS[name]}", call.shapes), args),))
+    shape = call.shapes[:1]
+    if name.removesuffix("_") in _WITH_NUMBERS and sum(hasattr(a, "shape") for a in args[:2]) == 1:
+        return call._replace(before=(_converted([]),))
+    if name == "addmm" and len(shape[0]) == 1:
+        return call._replace(before=(_with_inner(Call("aten::expand", shape), args), Call("aten::copy_", [])))
+    if name == "mean" and shape:
+        summed = _with_inner(Call("aten::sum", [*shape, [], [], []]), args)
+        return call._replace(before=(summed, Call("aten::div_", [[], []], (_converted([]),))))
+    if name in ("_to_copy", "clone"):
+        return call._replace(parts=(Call("aten::copy_", [*shape, *shape, []]),))
+    return call
+
+
+def _converted(shape: Shape) -> Call:
+    copied = Call("aten::_to_copy", [shape], (Call("aten::copy_", [shape, shape, []]),))
+    return Call("aten::to", [shape], (copied,))
+
+
 def _shape(value: Any) -> Shape:
     return [int(n) for n in value.shape] if hasattr(value, "shape") else []
 
@@ -81,6 +130,91 @@ def _shape(value: Any) -> Shape:
 def _plain_shapes(args: Sequence[Any]) -> list[Shape]:
     return [_shape(a) for a in args if hasattr(a, "shape")]
 
+
+# functions under another name than torch's operator
+_COMPOSITES = {
+    "cross_entropy": "cross_entropy_loss",
+    "nll_loss": "nll_loss_nd",
+    "grid_sample": "grid_sampler",
+    **dict.fromkeys(
+        ("unique", "norm", "stft", "istft", "polar", "complex", "is_contiguous", "get_device", "is_pinned"), ""
+    ),
+}
+
+# functions that torch, too, makes of operators, besides those of composite.txt
+_OF_OTHERS = frozenset(
+    [
+        "_native_batch_norm_legit_no_training",
+        "argsort",
+        "batch_norm",
+        "binary_cross_entropy_with_logits",
+        "cdist",
+        "celu",
+        "contiguous",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "cosine_similarity",
+        "cross_entropy_loss",
+        "ctc_loss",
+        "dist",
+        "dropout",
+        "einsum",
+        "embedding",
+        "grid_sampler",
+        "group_norm",
+        "isclose",
+        "l1_loss",
+        "layer_norm",
+        "linalg_eigh",
+        "linalg_inv",
+        "linalg_norm",
+        "linalg_pinv",
+        "linalg_solve",
+        "linalg_solve_ex",
+        "linalg_svd",
+        "linear",
+        "log_softmax",
+        "max_pool2d",
+        "max_pool3d",
+        "meshgrid",
+        "nll_loss_nd",
+        "pad",
+        "relu",
+        "relu6",
+        "repeat",
+        "reshape",
+        "rot90",
+        "scaled_dot_product_attention",
+        "soft_margin_loss",
+        "softmax",
+        "split",
+        "std_mean",
+        "tensordot",
+        "to",
+        "var_mean",
+    ]
+)
+
+# what has a backward of its own in torch
+_OWN_BACKWARDS = """
+    _adaptive_avg_pool2d _adaptive_avg_pool3d _cdist _ctc_loss _embedding_bag _pdist _prelu_kernel
+    _upsample_bicubic2d_aa _upsample_bilinear2d_aa _upsample_lanczos2d_aa _upsample_nearest_exact1d
+    _upsample_nearest_exact2d _upsample_nearest_exact3d adaptive_max_pool2d adaptive_max_pool3d avg_pool2d
+    avg_pool3d binary_cross_entropy convolution elu fractional_max_pool2d fractional_max_pool3d gelu glu
+    grid_sampler_2d grid_sampler_3d hardshrink hardsigmoid hardswish hardtanh huber_loss leaky_relu log_sigmoid
+    logit max_pool2d_with_indices max_pool3d_with_indices mish mse_loss multi_margin_loss multilabel_margin_loss
+    native_batch_norm native_dropout native_group_norm native_layer_norm nll_loss nll_loss2d reflection_pad1d
+    reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d sigmoid silu
+    smooth_l1_loss softplus softshrink tanh upsample_bicubic2d upsample_bilinear2d upsample_linear1d
+    upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_trilinear3d
+"""
+_BACKWARDS = {
+    **{name.replace("_", ""): f"{name}_backward" for name in _OWN_BACKWARDS.split()},
+    "logsoftmax": "_log_softmax_backward_data",
+    "relu": "threshold_backward",
+    "softmax": "_softmax_backward_data",
+}
 
 # torch's names of operators that are not of its own `torch.ops.aten` here, or are called otherwise
 _BASES = {
@@ -108,8 +242,28 @@ _BASES = {
 # the names of these before the dot mean something else in torch
 _OWN = {"cosine_similarity.at_least", "convolution.input", "pad.backward", "upsample.backward", "lstm_layer.backward"}
 
+# views that torch makes by their strides, and operators that only call another one
+_AS_STRIDED = frozenset(
+    [
+        "diagonal",
+        "expand",
+        "permute",
+        "select",
+        "slice",
+        "split_with_sizes",
+        "squeeze",
+        "transpose",
+        "unfold",
+        "unsqueeze",
+    ]
+)
+_PARTS = {"t": "transpose", "relu": "clamp_min", "relu_": "clamp_min_", "rsub": "sub"}
+_WITH_NUMBERS = frozenset(("add", "sub", "mul", "div"))  # numbers become tensors of the result's type
+
 # what torch calls to come to the operator, the nearest first
 _AROUND = {
+    "_to_copy": ("to",),
+    "_local_scalar_dense": ("item",),
     "_softmax": ("softmax",),
     "_log_softmax": ("log_softmax",),
     "max_pool2d_with_indices": ("max_pool2d",),
@@ -187,7 +341,13 @@ def _batch(a: Shape, b: Shape) -> int:
 def _convolution(shapes: list[Shape], args: Sequence[Any]) -> tuple[Call, ...]:
     given = [shapes[i] if i < len(shapes) else [] for i in range(3)]
     n = len(shapes[1]) - 2
-    inner = Call("aten::_convolution", [*given, *[[]] * 10])
+    x, w = given[:2]
+    pays = (
+        x[:1] > [1] or x[1:2] > w[1:2] or n == 2 and min(w[2:]) > 3 or prod(x[:4]) > 20480
+    )  # torch's condition for oneDNN
+    is_single = args[0].dtype == np.float32
+    mkldnn = (Call("aten::mkldnn_convolution", [*given, *[[]] * 4]),) if pays and is_single else ()
+    inner = Call("aten::_convolution", [*given, *[[]] * 10], mkldnn)
     return (Call(f"aten::conv{n}d", [*given, *[[]] * 4], (Call("aten::convolution", [*given, *[[]] * 6], (inner,)),)),)
 
 

@@ -185,6 +185,12 @@ def leaky_relu(g: Builder, out: Tensor, x: Item, slope: Item) -> str:
     return g.emit("LeakyRelu", g.name(x), alpha=float(plain(slope)))
 
 
+def rrelu(g: Builder, out: Tensor, x: Item, lower: Item, upper: Item, training: Item, generator: Item) -> str:
+    if plain(training):
+        raise CannotExport("slopes that are drawn")
+    return g.emit("LeakyRelu", g.name(x), alpha=(plain(lower) + plain(upper)) / 2)
+
+
 def elu(g: Builder, out: Tensor, x: Item, alpha: Item, scale: Item, input_scale: Item) -> str:
     if plain(scale) == 1 and plain(input_scale) == 1:
         return g.emit("Elu", g.name(x), alpha=float(plain(alpha)))
@@ -476,7 +482,7 @@ ROWS: dict[str, Callable] = {
     "__and__": bitwise("And"), "__or__": bitwise("Or"), "__xor__": bitwise("Xor"),
     "isnan": lambda g, out, x: g.emit("IsNaN", g.name(x)), "isinf": lambda g, out, x: g.emit("IsInf", g.name(x)),
     "gelu": gelu, "silu": silu, "hardswish": hardswish, "clamp": clamp, "clamp_min": clamp_min, "clamp_max": clamp_max,
-    "relu6": relu6, "hardtanh": hardtanh, "leaky_relu": leaky_relu, "elu": elu, "softplus": softplus, "prelu": prelu,
+    "relu6": relu6, "hardtanh": hardtanh, "leaky_relu": leaky_relu, "rrelu": rrelu, "elu": elu, "softplus": softplus, "prelu": prelu,
     "hardsigmoid": lambda g, out, x: g.emit("HardSigmoid", g.name(x), alpha=1 / 6, beta=0.5),
     "celu": lambda g, out, x, alpha: g.emit("Celu", g.name(x), alpha=float(plain(alpha))),
     "log_sigmoid": log_sigmoid, "where": where, "nonzero_numpy": where, "masked_fill": masked_fill, "to": to_type, "type_as": to_type,

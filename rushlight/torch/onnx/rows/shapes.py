@@ -464,6 +464,34 @@ def unfold(g: Builder, out: Tensor, x: Item, dim: Item, size: Item, step: Item) 
     return g.emit("Transpose", name, perm=[*order, at + 1])
 
 
+def cross(g: Builder, out: Tensor, x: Item, y: Item, dim: Item) -> str:
+    """The vector product along a dimension of three, the first if none is named: each element from the two others of both."""
+    along = plain(dim)
+    at = (
+        out.shape.index(3) if along is None else along % out.ndim
+    ) - out.ndim  # from the end: the arrays may have different numbers of dimensions
+    next_, last = [1, 2, 0], [2, 0, 1]
+    a, b = g.name(x, out.dtype), g.name(y, out.dtype)
+
+    def of(name: str, places: list[int]) -> str:
+        return g.emit("Gather", name, g.constant(places), axis=at)
+
+    return g.emit("Sub", g.emit("Mul", of(a, next_), of(b, last)), g.emit("Mul", of(a, last), of(b, next_)))
+
+
+def kron(g: Builder, out: Tensor, x: Item, y: Item) -> str:
+    """Each element of the first times the whole second: all dimensions in pairs, each pair then one."""
+    n = out.ndim
+    pairs, sizes = [], []
+    for item, own in ((x, 1), (y, 0)):
+        name = g.name(item, out.dtype)
+        if missing := n - item.value.ndim:
+            name = g.emit("Unsqueeze", name, g.constant(list(range(missing))))
+        sizes.append(g.emit("Shape", name))
+        pairs.append(g.emit("Unsqueeze", name, g.constant([2 * i + own for i in range(n)])) if n else name)
+    return g.emit("Reshape", g.emit("Mul", *pairs), g.emit("Mul", *sizes))
+
+
 def roll(g: Builder, out: Tensor, x: Item, shifts: Item, dims: Item) -> str:
     name, at = g.name(x), plain(dims)
     if not at:
@@ -669,7 +697,7 @@ ROWS: dict[str, Callable] = {
     "expand_as": expand_as, "broadcast_to": expand, "repeat": repeat, "tile": tile, "repeat_interleave": repeat_interleave,
     "slice": slice_, "narrow": narrow, "select": select, "cat": cat, "concat": cat, "stack": stack, "split": split_by_sizes,
     "split_with_sizes": split_by_sizes, "chunk": chunk, "tensor_split": split, "unbind": unbind, "gather": gather, "scatter": scatter,
-    "index_select": index_select, "index": index, "roll": roll, "unfold": unfold, "flip": flip, "triu": triangle(1), "tril": triangle(0),
+    "index_select": index_select, "index": index, "roll": roll, "cross": cross, "linalg_cross": cross, "kron": kron, "unfold": unfold, "flip": flip, "triu": triangle(1), "tril": triangle(0),
     "full": full, "zeros": filled(0), "ones": filled(1), "empty": filled(0), "zeros_like": filled_like(0),
     "ones_like": filled_like(1), "empty_like": filled_like(0), "full_like": full_like, "new_zeros": new_filled(0),
     "new_ones": new_filled(1), "new_empty": new_filled(0), "new_full": new_full, "fill": full_like, "zero": filled_like(0),
