@@ -84,6 +84,25 @@ def of_several_arrays(rank, size):
     return out
 
 
+def parts_for_each(rank, size):
+    """Reduce-scatter: in the memory of parts that may be overwritten, else by messages, which leave them alone."""
+    allow()
+    group, out = dist.new_group(), []
+    for dtype in ("float32", "float64", "int32"):
+        for sizes in ((1024, 1025, 0), (300_001, 7, 131_072), (1, 2, 3)):
+            whole = values(rank, dtype, sum(sizes)).numpy()
+            for op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG)[: 1 if dtype == "int32" else 2]:
+                given, results = np.split(whole, np.cumsum(sizes)[:-1]), []
+                for may_overwrite, into in ((True, None), (True, np.empty(sizes[rank], dtype)), (False, None)):
+                    mine, done = [part.copy() for part in given], group.wire._sums._done if group.wire._sums else 0
+                    result = group.reduce_scatter_arrays(group.key(), mine, op, into, may_overwrite)
+                    kept = all((a == b).all() for a, b in zip(mine, given, strict=True))
+                    shares = (group.wire._sums._done if group.wire._sums else 0) > done
+                    results.append((result.tobytes(), kept, shares, into is None or result is into))
+                out.append((dtype, sizes, str(op), results))
+    return out
+
+
 def of_other_parts(rank, size):
     """As many numbers in all, in other parts."""
     allow()
@@ -146,6 +165,7 @@ FUNCTIONS = [
     by_messages,
     times_a_factor,
     of_several_arrays,
+    parts_for_each,
     many_in_a_row,
     strided,
     not_finite,
@@ -194,6 +214,21 @@ def test_several_arrays_are_summed_as_one(results):
         for key, (parts, whole) in r["of_several_arrays"].items():
             assert parts == whole, key
         assert r["of_several_arrays"] == results[0]["of_several_arrays"]
+
+
+def test_parts_that_may_be_overwritten_are_reduced_in_their_memory(results):
+    for rank, r in enumerate(results):
+        for dtype, sizes, op, found in r["parts_for_each"]:
+            a, b, c = (values(other, dtype, sum(sizes)).numpy() for other in range(SIZE))
+            expected = np.split((a + b) + c, np.cumsum(sizes)[:-1])[rank]
+            expected = expected / np.asarray(SIZE, dtype) if "AVG" in op else expected
+            (first, _, shares, _), (second, _, _, is_into), (plain, is_kept, by_memory, _) = found
+            assert shares == (sum(sizes) > 6) and is_into and is_kept and not by_memory
+            assert first == second
+            if shares:
+                assert first == expected.tobytes()
+            close = np.testing.assert_allclose
+            close(np.frombuffer(plain, dtype), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_other_parts_are_refused(results):

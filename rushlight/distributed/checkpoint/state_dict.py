@@ -74,10 +74,6 @@ class _Model:
     names: dict[Tensor, list[str]] = field(default_factory=dict)
     prefixes: tuple[str, ...] = ()
 
-    def is_shared(self, value: Tensor) -> bool:
-        """Whether it has several names."""
-        return len(self.names[value]) > 1
-
 
 def _verified(model: Module, submodules: set[Module] | None = None, options: StateDictOptions | None = None) -> _Model:
     if any(isinstance(m, FullyShardedDataParallel) for m in model.modules()):

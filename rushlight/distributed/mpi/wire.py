@@ -327,15 +327,30 @@ class Wire:
         return self._shared(out, op) if self.rank == root else None
 
     def reduce_scatter(
-        self, call: Call, parts: list[np.ndarray], op: RedOpType, into: np.ndarray | None = None
+        self,
+        call: Call,
+        parts: list[np.ndarray],
+        op: RedOpType,
+        into: np.ndarray | None = None,
+        may_overwrite: bool = False,
     ) -> np.ndarray:
-        """The reduction, over all ranks, of their parts for this rank."""
+        """The reduction, over all ranks, of their parts for this rank. may_overwrite: the parts, which are flat and contiguous then."""
         own = parts[self.rank]
         native = self.library.reduction(own.dtype, op)
         if native is None:
             return combine(op, self._all_to_all(call, parts, [own] * self.size))
-        flat = joined(parts)
         out = np.empty(own.shape, own.dtype) if into is None else into
+        is_large = sum([part.nbytes for part in parts]) >= LEAST_BYTES
+        if (
+            may_overwrite
+            and op in _SUMS
+            and is_large
+            and not self.spans_hosts
+            and self._sum_by_memory(call, parts, 1.0)
+        ):
+            np.copyto(out, self._shared(own, op))
+            return out
+        flat = joined(parts)
         counts, _ = self._table([part.size for part in parts])
         kind, operation = native
         self._do(
