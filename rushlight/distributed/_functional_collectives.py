@@ -33,7 +33,7 @@ __all__ = [
 def _op(name: str) -> RedOpType:
     kinds = {op.name.lower(): op for op in RedOpType}
     if name.lower() not in kinds:
-        raise ValueError(f"reduceOp: expected one of {sorted(kinds)}, got {name!r}")
+        raise RuntimeError(f"Unrecognized reduce_op: {name} (known: {', '.join(sorted(kinds))})")
     return kinds[name.lower()]
 
 
