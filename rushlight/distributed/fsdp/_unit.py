@@ -61,16 +61,16 @@ class Member:
 
 
 def own_modules(
-    module: Module, is_apart: Callable[[Module], bool], seen: set[Module], prefix: str = ""
+    module: Module, is_left_out: Callable[[Module], bool], seen: set[Module], prefix: str = ""
 ) -> Iterator[tuple[str, Module]]:
-    """A module and those in it, each once, with the prefixes of their names; without those that are apart."""
-    if module in seen or is_apart(module):
+    """A module and those in it, each once, with the prefixes of their names; without those that have a unit of their own, or are ignored."""
+    if module in seen or is_left_out(module):
         return
     seen.add(module)
     yield prefix, module
     for name, child in module._modules.items():
         if child is not None:
-            yield from own_modules(child, is_apart, seen, f"{prefix}{name}.")
+            yield from own_modules(child, is_left_out, seen, f"{prefix}{name}.")
 
 
 def members_of(
