@@ -7,7 +7,6 @@ group: a process group, its name, the ranks of an existing one, a mesh of one di
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +33,7 @@ __all__ = [
 def _op(name: str) -> RedOpType:
     kinds = {op.name.lower(): op for op in RedOpType}
     if name.lower() not in kinds:
-        raise ValueError(f"reduceOp: expected one of {sorted(kinds)}, got {name!r}")
+        raise RuntimeError(f"Unrecognized reduce_op: {name} (known: {', '.join(sorted(kinds))})")
     return kinds[name.lower()]
 
 
@@ -138,17 +137,7 @@ def reduce_scatter_single_coalesced(
 
 
 def _older(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function under an older name, with torch's warning."""
-
-    def older(*args: Any, **kwargs: Any) -> Any:
-        module = "torch.distributed._functional_collectives"
-        words = f"`{module}.{name}` is deprecated. Please use `{module}.{function.__name__}` instead."
-        warnings.warn(words, FutureWarning, stacklevel=2)
-        return function(*args, **kwargs)
-
-    older.__name__ = older.__qualname__ = name
-    older.__doc__ = f"`{function.__name__}` under its older name."
-    return older
+    return c.older(function, name, package="torch.distributed._functional_collectives")
 
 
 all_gather_tensor = _older("all_gather_tensor", all_gather_single)

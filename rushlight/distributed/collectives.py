@@ -156,13 +156,19 @@ _Call = TypeVar("_Call", bound=Callable[..., Any])
 _PRIVATE = "is a private function and will be deprecated"
 
 
-def _older(function: _Call, name: str, what: str, instead: str | None = None) -> _Call:
-    """A function under a name of which torch warns."""
-    advice = instead or f"Please use `torch.distributed.{function.__name__}` instead."
+def older(
+    function: _Call,
+    name: str,
+    what: str = "is deprecated",
+    instead: str | None = None,
+    package: str = "torch.distributed",
+) -> _Call:
+    """A function of a package under a name of which torch warns."""
+    advice = instead or f"Please use `{package}.{function.__name__}` instead."
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(f"`torch.distributed.{name}` {what}. {advice}", FutureWarning, stacklevel=2)
+        warnings.warn(f"`{package}.{name}` {what}. {advice}", FutureWarning, stacklevel=2)
         return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name
@@ -172,7 +178,7 @@ def _older(function: _Call, name: str, what: str, instead: str | None = None) ->
 def _discouraged(function: _Call, name: str) -> _Call:
     page = "https://pytorch.org/docs/main/distributed.html#collective-functions"
     advice = f"If you must use it, please revisit our documentation later at {page}"
-    return _older(function, name, "will be deprecated", advice)
+    return older(function, name, "will be deprecated", advice)
 
 
 # ---------------------------------------------------------------------------------------------- one tensor
@@ -385,8 +391,8 @@ def _gathered(pg: ProcessGroup) -> Callable[[bytes, np.ndarray, np.ndarray], np.
     return call
 
 
-all_gather_into_tensor = _older(all_gather_single, "all_gather_into_tensor", "is deprecated")
-_all_gather_base = _older(all_gather_single, "_all_gather_base", _PRIVATE)
+all_gather_into_tensor = older(all_gather_single, "all_gather_into_tensor")
+_all_gather_base = older(all_gather_single, "_all_gather_base", _PRIVATE)
 
 
 def gather_several(
@@ -526,8 +532,8 @@ def _equal_parts(whole: np.ndarray, pg: ProcessGroup) -> list[np.ndarray]:
     return np.split(np.ascontiguousarray(whole).reshape(-1), pg.size())
 
 
-reduce_scatter_tensor = _older(reduce_scatter_single, "reduce_scatter_tensor", "is deprecated")
-_reduce_scatter_base = _older(reduce_scatter_single, "_reduce_scatter_base", _PRIVATE)
+reduce_scatter_tensor = older(reduce_scatter_single, "reduce_scatter_tensor")
+_reduce_scatter_base = older(reduce_scatter_single, "_reduce_scatter_base", _PRIVATE)
 
 
 def all_to_all(

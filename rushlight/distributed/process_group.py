@@ -303,13 +303,21 @@ class ProcessGroup:
         return [outgoing[own] if rank == own else self.take(rank, key, likes[rank]) for rank in range(self.size())]
 
     def reduce_scatter_arrays(
-        self, key: bytes, parts: list[np.ndarray], op: RedOpType, into: np.ndarray | None = None
+        self,
+        key: bytes,
+        parts: list[np.ndarray],
+        op: RedOpType,
+        into: np.ndarray | None = None,
+        may_overwrite: bool = False,
     ) -> np.ndarray:
-        """The reduction, over all ranks, of their parts for this rank, in `into` if there is one and it can be."""
+        """The reduction, over all ranks, of their parts for this rank, in `into` if there is one and it can be.
+
+        may_overwrite: the parts, which are flat and contiguous then: on one host they are added where they are, in less memory.
+        """
         shapes = ", ".join(str(list(part.shape)) for part in parts)
         call = f"reduce_scatter({op.name}) of {parts[0].dtype} {shapes}"
         if self.wire is not None:
-            return self.wire.reduce_scatter(self._agree(key, call), parts, op, into)
+            return self.wire.reduce_scatter(self._agree(key, call), parts, op, into, may_overwrite)
         note = self.begin(key, call)
         return self._reduce_scatter(key, parts, op, note)
 

@@ -18,7 +18,7 @@ from datetime import timedelta
 from typing import Any
 
 from . import handshake
-from .control.store_server import StoreServer, Table, receive_fields, send_fields, swapped
+from .control.store_server import StoreServer, Table, receive_fields, send_fields
 from .errors import DistNetworkError, DistStoreError, QueueEmptyError
 
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
@@ -28,14 +28,14 @@ _POLL_S = 0.01
 
 
 class Store:
-    """What every store has. A subclass gives `_set`, `_peek`, `_add`, `_append`, `_swap`, `_delete`, `_keys` and `_await`."""
+    """What every store has. A subclass gives `_do`, which carries out the commands of `Table.do`."""
 
     def __init__(self) -> None:
         self.timeout = DEFAULT_TIMEOUT
 
     def set(self, key: str, value: str | bytes) -> None:
         """Put `value` under `key`."""
-        self._set(key, _bytes(value))
+        self._do("set", key, _bytes(value))
 
     def get(self, key: str) -> bytes:
         """The value under `key`; waits for it."""
@@ -47,11 +47,11 @@ class Store:
 
     def add(self, key: str, amount: int) -> int:
         """Add to the number under `key` (0 where there is none) at once; returns the sum."""
-        return self._add(key, int(amount))
+        return int(self._do("add", key, str(int(amount)).encode())[0])
 
     def compare_set(self, key: str, expected_value: str, desired_value: str) -> bytes:
         """Put the desired value where the expected one is (or nothing, for ''); returns what is there then."""
-        return self._swap(key, _bytes(expected_value), _bytes(desired_value))
+        return self._do("swap", key, _bytes(expected_value), _bytes(desired_value))[0]
 
     def check(self, keys: list[str]) -> bool:
         """Whether all keys are there."""
@@ -68,19 +68,19 @@ class Store:
 
     def delete_key(self, key: str) -> bool:
         """Remove a key; whether it was there."""
-        return self._delete(key)
+        return bool(self._do("delete", key))
 
     def num_keys(self) -> int:
         """How many keys there are."""
-        return len(self._keys())
+        return len(self.list_keys())
 
     def list_keys(self) -> list[str]:
         """The keys."""
-        return self._keys()
+        return [key.decode() for key in self._do("keys")]
 
     def append(self, key: str, value: str | bytes) -> None:
         """Add bytes at the end of those under `key`."""
-        self._append(key, _bytes(value))
+        self._do("append", key, _bytes(value))
 
     def multi_get(self, keys: list[str]) -> list[bytes]:
         """The values under several keys; waits for them."""
@@ -93,7 +93,7 @@ class Store:
 
     def queue_push(self, key: str, value: str | bytes) -> None:
         """Put a value at the end of the queue of a name. A key should be either a queue's or a value's."""
-        self._push(key, _bytes(value))
+        self._do("push", key, _bytes(value))
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
         """Take the first value of a queue; block: wait for one.
@@ -101,17 +101,17 @@ class Store:
         Raises QueueEmptyError where there is none and block is False, DistStoreError when the time is up.
         """
         deadline = time.monotonic() + self.timeout.total_seconds()
-        while (value := self._pop(key)) is None:
+        while not (taken := self._do("pop", key)):
             if not block:
                 raise QueueEmptyError("queue is empty")
             if not self._await(key, deadline):
                 limit_ms = int(self.timeout.total_seconds() * 1000)
                 raise DistStoreError(f"wait timeout after {limit_ms}ms, keys: /{key}")
-        return value
+        return taken[0]
 
     def queue_len(self, key: str) -> int:
         """How many values a queue has; 0 where there is no such queue."""
-        return self._length(key)
+        return int(self._do("length", key)[0])
 
     def barrier(self, key: str, world_size: int, timeout: timedelta | None = None) -> None:
         """Wait until `world_size` callers have come to the barrier of this name, which serves once."""
@@ -131,35 +131,11 @@ class Store:
         """Whether `append` and the calls with several keys exist: True."""
         return True
 
-    def _set(self, key: str, value: bytes) -> None:
-        raise NotImplementedError(f"{type(self).__name__}.set")
+    def _do(self, command: str, key: str = "", *values: bytes) -> list[bytes]:
+        raise NotImplementedError(f"{type(self).__name__}: {command}")
 
     def _peek(self, key: str) -> bytes | None:
-        raise NotImplementedError(f"{type(self).__name__}.get")
-
-    def _add(self, key: str, amount: int) -> int:
-        raise NotImplementedError(f"{type(self).__name__}.add")
-
-    def _append(self, key: str, value: bytes) -> None:
-        raise NotImplementedError(f"{type(self).__name__}.append")
-
-    def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
-        raise NotImplementedError(f"{type(self).__name__}.compare_set")
-
-    def _delete(self, key: str) -> bool:
-        raise NotImplementedError(f"{type(self).__name__}.delete_key")
-
-    def _keys(self) -> list[str]:
-        raise NotImplementedError(f"{type(self).__name__}.num_keys")
-
-    def _push(self, key: str, value: bytes) -> None:
-        raise NotImplementedError("queue support is not implemented.")
-
-    def _pop(self, key: str) -> bytes | None:
-        raise NotImplementedError("queue support is not implemented.")
-
-    def _length(self, key: str) -> int:
-        raise NotImplementedError("queue support is not implemented.")
+        return next(iter(self._do("peek", key)), None)
 
     def _await(self, key: str, deadline: float) -> bool:
         """Wait for one key until `deadline` on the monotonic clock; whether it is there."""
@@ -182,53 +158,11 @@ class HashStore(Store):
         self._table = Table()
         self._changed = threading.Condition()
 
-    def _set(self, key: str, value: bytes) -> None:
+    def _do(self, command: str, key: str = "", *values: bytes) -> list[bytes]:
         with self._changed:
-            self._table[key] = value
+            answer = self._table.do(command, key, *values)
             self._changed.notify_all()
-
-    def _peek(self, key: str) -> bytes | None:
-        with self._changed:
-            return self._table.peek(key)
-
-    def _push(self, key: str, value: bytes) -> None:
-        with self._changed:
-            self._table.push(key, value)
-            self._changed.notify_all()
-
-    def _pop(self, key: str) -> bytes | None:
-        with self._changed:
-            return self._table.take(key)
-
-    def _length(self, key: str) -> int:
-        with self._changed:
-            return self._table.length(key)
-
-    def _add(self, key: str, amount: int) -> int:
-        with self._changed:
-            total = int(self._table.get(key, b"0")) + amount
-            self._table[key] = str(total).encode()
-            self._changed.notify_all()
-        return total
-
-    def _append(self, key: str, value: bytes) -> None:
-        with self._changed:
-            self._table[key] = self._table.get(key, b"") + value
-            self._changed.notify_all()
-
-    def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
-        with self._changed:
-            value = swapped(self._table, key, expected, desired)
-            self._changed.notify_all()
-        return value
-
-    def _delete(self, key: str) -> bool:
-        with self._changed:
-            return self._table.pop(key, None) is not None
-
-    def _keys(self) -> list[str]:
-        with self._changed:
-            return list(self._table)
+        return answer
 
     def _await(self, key: str, deadline: float) -> bool:
         with self._changed:
@@ -248,32 +182,8 @@ class PrefixStore(Store):
     def _name(self, key: str) -> str:
         return f"{self.prefix}/{key}"
 
-    def _set(self, key: str, value: bytes) -> None:
-        self.underlying_store._set(self._name(key), value)
-
-    def _peek(self, key: str) -> bytes | None:
-        return self.underlying_store._peek(self._name(key))
-
-    def _add(self, key: str, amount: int) -> int:
-        return self.underlying_store._add(self._name(key), amount)
-
-    def _append(self, key: str, value: bytes) -> None:
-        self.underlying_store._append(self._name(key), value)
-
-    def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
-        return self.underlying_store._swap(self._name(key), expected, desired)
-
-    def _delete(self, key: str) -> bool:
-        return self.underlying_store._delete(self._name(key))
-
-    def _push(self, key: str, value: bytes) -> None:
-        self.underlying_store._push(self._name(key), value)
-
-    def _pop(self, key: str) -> bytes | None:
-        return self.underlying_store._pop(self._name(key))
-
-    def _length(self, key: str) -> int:
-        return self.underlying_store._length(self._name(key))
+    def _do(self, command: str, key: str = "", *values: bytes) -> list[bytes]:
+        return self.underlying_store._do(command, self._name(key), *values)
 
     def clone(self) -> PrefixStore:
         """Another object for the same table, for another thread."""
@@ -285,8 +195,9 @@ class PrefixStore(Store):
         store = self.underlying_store
         return store._underlying_non_prefix_store if isinstance(store, PrefixStore) else store
 
-    def _keys(self) -> list[str]:
-        return self.underlying_store._keys()
+    def list_keys(self) -> list[str]:
+        """All keys of the other store, as they are there."""
+        return self.underlying_store.list_keys()
 
     def _await(self, key: str, deadline: float) -> bool:
         return self.underlying_store._await(self._name(key), deadline)
@@ -389,13 +300,12 @@ class TCPStore(Store):
             raise
 
     def _meet(self, world_size: int, deadline: float) -> None:
-        come = self._add("init/come", 1)
-        if come >= world_size:
-            self._set("init/all", b"1")
+        if self.add("init/come", 1) >= world_size:
+            self.set("init/all", b"1")
         if self.is_master and not self._await("init/all", deadline):
             raise DistStoreError(
                 f"Timed out after {int(self.timeout.total_seconds())} seconds waiting for clients. "
-                f"{self._add('init/come', 0)}/{world_size} clients joined."
+                f"{self.add('init/come', 0)}/{world_size} clients joined."
             )
 
     def _ask(self, command: str, *arguments: bytes) -> list[bytes]:
@@ -412,39 +322,12 @@ class TCPStore(Store):
             raise DistStoreError(f"the store refuses {command!r}: {problem.decode(errors='replace')}")
         return answer
 
-    def _set(self, key: str, value: bytes) -> None:
-        self._ask("set", key.encode(), value)
-
-    def _peek(self, key: str) -> bytes | None:
-        return next(iter(self._ask("peek", key.encode())), None)
-
-    def _add(self, key: str, amount: int) -> int:
-        return int(self._ask("add", key.encode(), str(amount).encode())[0])
-
-    def _append(self, key: str, value: bytes) -> None:
-        self._ask("append", key.encode(), value)
-
-    def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
-        return self._ask("swap", key.encode(), expected, desired)[0]
-
-    def _delete(self, key: str) -> bool:
-        return bool(self._ask("delete", key.encode()))
-
-    def _push(self, key: str, value: bytes) -> None:
-        self._ask("push", key.encode(), value)
-
-    def _pop(self, key: str) -> bytes | None:
-        return next(iter(self._ask("pop", key.encode())), None)
-
-    def _length(self, key: str) -> int:
-        return int(self._ask("length", key.encode())[0])
+    def _do(self, command: str, key: str = "", *values: bytes) -> list[bytes]:
+        return self._ask(command, key.encode(), *values)
 
     def clone(self) -> TCPStore:
         """Another connection to the same table, for another thread."""
         return TCPStore(self.host, self.port, None, False, self.timeout)
-
-    def _keys(self) -> list[str]:
-        return [key.decode() for key in self._ask("keys")]
 
     def join(self, group: str, rank: int) -> None:
         """Say which group this process is making, '' when it is made: if it ends meanwhile, the others' waits end."""
@@ -477,8 +360,10 @@ class FileStore(Store):
         super().__init__()
         self.path, self.world_size = file_name, world_size
 
-    def _locked(self, change: Any) -> Any:
-        """What `change(table)` returns; the keys that it sets or deletes (value None) are appended."""
+    def _do(self, command: str, key: str = "", *values: bytes) -> list[bytes]:
+        """Carry out a command; what it sets or deletes (value None) is appended to the file."""
+        if command in ("push", "pop", "length"):
+            raise NotImplementedError("queue support is not implemented.")
         try:
             import fcntl
         except ImportError:
@@ -490,37 +375,11 @@ class FileStore(Store):
             file.seek(0)
             table = _read_table(file.read())
             before = dict(table)
-            result = change(table)
-            for key in before.keys() | table.keys():
-                if table.get(key) != before.get(key):
-                    file.write(_record(key, table.get(key)))
-            return result
-
-    def _set(self, key: str, value: bytes) -> None:
-        self._locked(lambda table: table.__setitem__(key, value))
-
-    def _peek(self, key: str) -> bytes | None:
-        return self._locked(lambda table: table.get(key))
-
-    def _add(self, key: str, amount: int) -> int:
-        def change(table: dict[str, bytes]) -> int:
-            total = int(table.get(key, b"0")) + amount
-            table[key] = str(total).encode()
-            return total
-
-        return self._locked(change)
-
-    def _append(self, key: str, value: bytes) -> None:
-        self._locked(lambda table: table.__setitem__(key, table.get(key, b"") + value))
-
-    def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
-        return self._locked(lambda table: swapped(table, key, expected, desired))
-
-    def _delete(self, key: str) -> bool:
-        return self._locked(lambda table: table.pop(key, None)) is not None
-
-    def _keys(self) -> list[str]:
-        return self._locked(list)
+            answer = table.do(command, key, *values)
+            for name in before.keys() | table.keys():
+                if table.get(name) != before.get(name):
+                    file.write(_record(name, table.get(name)))
+            return answer
 
 
 _GONE = 0xFFFFFFFF  # in the place of a length: the key was deleted
@@ -535,8 +394,8 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)  # who can read the table could join
 
 
-def _read_table(data: bytes) -> dict[str, bytes]:
-    table: dict[str, bytes] = {}
+def _read_table(data: bytes) -> Table:
+    table = Table()
     at = 0
     while at < len(data):
         if len(data) - at < 8:

@@ -82,6 +82,35 @@ def reductions(rank, size):
     return wrong
 
 
+def terms(rank, size):
+    """`Partial` along the mesh's first dimension, whole along the second: two terms."""
+    (mesh, at), found = enter(rank), {}
+    first, second = torch.tensor([1.0, -2.0, 3.0]), torch.tensor([4.0, 5.0, -6.0])
+    whole = {"sum": first + second, "avg": (first + second) / 2, "product": first * second}
+    whole |= {"min": torch.minimum(first, second), "max": torch.maximum(first, second)}
+    for op, expected in whole.items():
+        mine = (first, second)[at[0]].clone()
+        t = DTensor.from_local(mine, mesh, [Partial(op), Replicate()])
+        ok = [torch.equal(t.detach().to_local(), mine)]
+        for _ in range(2):
+            result = t.full_tensor()
+            ok.append(torch.equal(result, expected))
+            result += 1  # is no part of t
+        ok += [torch.equal((t + 1).full_tensor(), expected + 1), torch.equal(t.sum().full_tensor(), expected.sum())]
+        ok += [torch.allclose(t.norm().full_tensor(), expected.norm())]
+        ok += [bool((t.abs() < 18).all().full_tensor()) == bool((expected.abs() < 18).all())]
+        spread = t.redistribute(placements=[Shard(0), Replicate()])
+        ok.append(
+            torch.equal(spread.to_local(), expected.chunk(2)[at[0]]) and t.placements == (Partial(op), Replicate())
+        )
+        mine *= 2  # the terms are other ones
+        ok.append(torch.equal(t.full_tensor(), expected * (4 if op == "product" else 2)))
+        t.add_(1)
+        ok.append(torch.equal(t.full_tensor(), expected * (4 if op == "product" else 2) + 1))
+        found[op] = ok
+    return found
+
+
 def trained(rank, size):
     (mesh, _), found = enter(rank), []
     whole = torch.arange(12.0).view(4, 3) - 5
@@ -106,6 +135,8 @@ def refused(rank, size):
         lambda: distribute_tensor(torch.zeros(4, 4), mesh, [Shard(2), Replicate()]),
         lambda: t.redistribute(placements=[Shard(0)]),
         lambda: t.redistribute(placements=[Partial(), Replicate()]),
+        lambda: DTensor.from_local(torch.zeros(2), mesh, [Partial("all"), Replicate()]),
+        lambda: DTensor.from_local(torch.zeros(2), mesh, [Partial(), Replicate()])._place(),
     ):
         try:
             act()
@@ -132,7 +163,7 @@ def saved(rank, size):
     return wrong
 
 
-FUNCTIONS = [parts_and_layouts, reductions, trained, refused, saved]
+FUNCTIONS = [parts_and_layouts, reductions, terms, trained, refused, saved]
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +179,10 @@ def test_reductions(results):
     assert [r["reductions"] for r in results] == [[]] * SIZE
 
 
+def test_terms(results):
+    assert all(ok for r in results for of_op in r["terms"].values() for ok in of_op), [r["terms"] for r in results]
+
+
 def test_training_gives_what_the_whole_tensor_gives(results):
     for r in results:
         whole, *spread = r["trained"]
@@ -156,7 +191,8 @@ def test_training_gives_what_the_whole_tensor_gives(results):
 
 
 def test_refused(results):
-    assert [r["refused"] for r in results] == [["ValueError", "IndexError", "ValueError", "RuntimeError"]] * SIZE
+    expected = ["ValueError", "IndexError", "ValueError", "RuntimeError", "NotImplementedError", "NotImplementedError"]
+    assert [r["refused"] for r in results] == [expected] * SIZE
 
 
 def test_checkpoints(results):

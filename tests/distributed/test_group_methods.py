@@ -207,3 +207,11 @@ def test_what_a_group_says_of_itself(results):
 def test_a_limit_of_waiting(results):
     (said, total), (_, other) = (each["a_late_process"] for each in results)
     assert "Wait timeout" in said and total == other == 2
+
+
+def test_functional_collectives_refuse_a_reduction_that_they_do_not_know():
+    from rushlight.distributed import _functional_collectives
+
+    assert _functional_collectives._op("SUM") is dist.ReduceOp.SUM
+    with pytest.raises(RuntimeError, match="Unrecognized reduce_op: foo"):
+        _functional_collectives._op("foo")

@@ -136,6 +136,18 @@ def flat(rank, size):
     return found
 
 
+def flat_of_one(rank, size):
+    """`FullyShardedDataParallel` on a mesh whose processes all have whole parameters."""
+    net = FSDP(
+        network(7), sharding_strategy=ShardingStrategy.HYBRID_SHARD, device_mesh=init_device_mesh("cpu", (SIZE, 1))
+    )
+    trained(net, 4, slice(rank * ROWS, (rank + 1) * ROWS))
+    plain = network(7)
+    trained(plain, 4)
+    pairs = zip(net.state_dict().values(), plain.state_dict().values(), strict=True)
+    return max(float((p - q).abs().max()) for p, q in pairs)
+
+
 def refused(rank, size):
     line, strategy = init_device_mesh("cpu", (4,)), ShardingStrategy.HYBRID_SHARD
     said = []
@@ -155,12 +167,15 @@ def refused(rank, size):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    return results_of([small, early, of_one, saved, flat, refused], SIZE, tmp_path_factory.mktemp("hybrid"))
+    return results_of(
+        [small, early, of_one, saved, flat, flat_of_one, refused], SIZE, tmp_path_factory.mktemp("hybrid")
+    )
 
 
 def test_as_the_plain_network(results):
     for r in results:
         assert r["small"]["difference"] < 1e-4 and r["early"] < 1e-3 and r["of_one"] < 1e-4
+        assert r["flat_of_one"] < 1e-4
         assert r["small"]["placements"] == "(Replicate(), Shard(dim=0))"
         assert r["small"]["norm"] == results[0]["small"]["norm"]
 

@@ -62,7 +62,12 @@ def times_a_factor(rank, size):
     return out
 
 
-PARTS = [(1024, 0, 1025), (7, 3_000, 10, 1), (131_000, 90, 300_001, 3), (3, 4)]  # numbers; the last ones go by MPI
+PARTS = [
+    (1024, 0, 1025),
+    (7, 3_000, 10, 1),
+    (131_000, 90, 300_001, 3),
+    (3, 4),
+]  # numbers; the last ones go by MPI where they are integers
 
 
 def of_several_arrays(rank, size):
@@ -81,6 +86,38 @@ def of_several_arrays(rank, size):
                 group.sum_in_place(group.key(), parts, factor)
                 group.all_reduce(group.key(), whole, dist.ReduceOp.SUM, factor)
                 out[way, dtype, sizes] = b"".join(part.tobytes() for part in parts), whole.tobytes()
+    return out
+
+
+def small_ones(rank, size):
+    """How many chunks go by memory: of floating-point numbers each, of others none."""
+    allow()
+    group, found = dist.new_group(), []
+    for dtype in (torch.float32, torch.float64, torch.int64, torch.float16):
+        for shape in ((), (1,), (0,), (3, 5)):
+            x = torch.ones(shape, dtype=dtype)
+            dist.all_reduce(x, group=group)
+            assert (x == SIZE).all()
+            found.append((str(dtype), shape, group.wire._sums._done if group.wire._sums else 0))
+    return found
+
+
+def parts_for_each(rank, size):
+    """Reduce-scatter: in the memory of parts that may be overwritten, else by messages, which leave them alone."""
+    allow()
+    group, out = dist.new_group(), []
+    for dtype in ("float32", "float64", "int32"):
+        for sizes in ((1024, 1025, 0), (300_001, 7, 131_072), (1, 2, 3)):
+            whole = values(rank, dtype, sum(sizes)).numpy()
+            for op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG)[: 1 if dtype == "int32" else 2]:
+                given, results = np.split(whole, np.cumsum(sizes)[:-1]), []
+                for may_overwrite, into in ((True, None), (True, np.empty(sizes[rank], dtype)), (False, None)):
+                    mine, done = [part.copy() for part in given], group.wire._sums._done if group.wire._sums else 0
+                    result = group.reduce_scatter_arrays(group.key(), mine, op, into, may_overwrite)
+                    kept = all((a == b).all() for a, b in zip(mine, given, strict=True))
+                    shares = (group.wire._sums._done if group.wire._sums else 0) > done
+                    results.append((result.tobytes(), kept, shares, into is None or result is into))
+                out.append((dtype, sizes, str(op), results))
     return out
 
 
@@ -146,6 +183,8 @@ FUNCTIONS = [
     by_messages,
     times_a_factor,
     of_several_arrays,
+    small_ones,
+    parts_for_each,
     many_in_a_row,
     strided,
     not_finite,
@@ -185,8 +224,7 @@ def test_messages_give_the_same_to_rounding(results):
 def test_factors_are_in_the_arrays_own_memory(results):
     for i, n in enumerate((5, 3_000, 200_003)):
         a, b, c = (values(rank, "float32", n).numpy() * np.float32(0.3) for rank in range(SIZE))
-        expected = ((a + b) + c).tobytes() if n > 1024 else results[0]["times_a_factor"][i][1]  # by MPI: in its order
-        assert [r["times_a_factor"][i] for r in results] == [(True, expected)] * SIZE
+        assert [r["times_a_factor"][i] for r in results] == [(True, ((a + b) + c).tobytes())] * SIZE
 
 
 def test_several_arrays_are_summed_as_one(results):
@@ -194,6 +232,26 @@ def test_several_arrays_are_summed_as_one(results):
         for key, (parts, whole) in r["of_several_arrays"].items():
             assert parts == whole, key
         assert r["of_several_arrays"] == results[0]["of_several_arrays"]
+
+
+def test_small_arrays_of_floating_point_numbers_go_by_memory(results):
+    for r in results:
+        assert [done for _, _, done in r["small_ones"]] == [1, 2, 2, 3, 4, 5, 5, 6, *[6] * 8]
+
+
+def test_parts_that_may_be_overwritten_are_reduced_in_their_memory(results):
+    for rank, r in enumerate(results):
+        for dtype, sizes, op, found in r["parts_for_each"]:
+            a, b, c = (values(other, dtype, sum(sizes)).numpy() for other in range(SIZE))
+            expected = np.split((a + b) + c, np.cumsum(sizes)[:-1])[rank]
+            expected = expected / np.asarray(SIZE, dtype) if "AVG" in op else expected
+            (first, _, shares, _), (second, _, _, is_into), (plain, is_kept, by_memory, _) = found
+            assert shares == (sum(sizes) > 6 or dtype != "int32") and is_into and is_kept and not by_memory
+            assert first == second
+            if shares:
+                assert first == expected.tobytes()
+            close = np.testing.assert_allclose
+            close(np.frombuffer(plain, dtype), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_other_parts_are_refused(results):

@@ -74,10 +74,6 @@ class _Model:
     names: dict[Tensor, list[str]] = field(default_factory=dict)
     prefixes: tuple[str, ...] = ()
 
-    def is_shared(self, value: Tensor) -> bool:
-        """Whether it has several names."""
-        return len(self.names[value]) > 1
-
 
 def _verified(model: Module, submodules: set[Module] | None = None, options: StateDictOptions | None = None) -> _Model:
     if any(isinstance(m, FullyShardedDataParallel) for m in model.modules()):
@@ -399,8 +395,10 @@ def _like(own: Any, value: Any) -> Any:
 def _numbered(info: _Model, optimizer: Optimizer, state: OptimizerStateType) -> OptimizerStateType:
     """The part of a state that is of one optimizer, with numbers again.
 
-    Raises RuntimeError for a parameter without state, where others have some, unless `strict=False`; KeyError for one that is
-    in no group.
+    A group's options are those of the last of its parameters that is in a group of the state.
+
+    Raises RuntimeError for a parameter without state, where others have some, unless `strict=False`; KeyError for a group of
+    which no parameter is in one.
     """
     if state["state"] and all(isinstance(key, int) for key in state["state"]):
         return state
@@ -413,9 +411,7 @@ def _numbered(info: _Model, optimizer: Optimizer, state: OptimizerStateType) -> 
         first = count
         for p in group["params"]:
             name = next((name for name in info.names[p] if name in groups_of), info.names[p][0])
-            if name not in groups_of:
-                raise KeyError(f"parameter {name!r} is in no group of the optimizer's state")
-            loaded = groups_of[name]
+            loaded = groups_of.get(name, loaded)
             if p.requires_grad and name in state["state"]:
                 numbers["state"][count] = state["state"][name]
             elif p.requires_grad and has_all and info.options.strict:
@@ -424,6 +420,8 @@ def _numbered(info: _Model, optimizer: Optimizer, state: OptimizerStateType) -> 
                     "has no saved optimizer state. To load anyway, use StateDictOptions(strict=False)."
                 )
             count += 1
+        if group["params"] and not loaded:
+            raise KeyError(f"parameter {info.names[group['params'][0]][0]!r} is in no group of the optimizer's state")
         kept = {key: value for key, value in loaded.items() if key != "params"}
         numbers["param_groups"].append({**kept, "params": list(range(first, count))})
     return numbers

@@ -94,9 +94,11 @@ class Meeting:
         host = _own_address(store)
         with socket.create_server((host, 0), family=_family(host), backlog=self.size + _STRANGERS) as listener:
             store.set(f"address/{self.rank}", f"{host} {listener.getsockname()[1]}")
-            for peer in range(self.rank):
-                host, port = self._get(f"address/{peer}").decode().split()
+            addresses = []
+            for peer in range(self.rank):  # all, before any is asked: who goes takes the store along, or others with it
+                addresses.append(self._get(f"address/{peer}").decode().split())
                 self.who.setdefault(peer, json.loads(store.get(f"member/{peer}")))
+            for peer, (host, port) in enumerate(addresses):
                 self.connections[peer] = self._connect(peer, host, int(port), token)
             self._accept_all(listener, token)
             self._tell_all()

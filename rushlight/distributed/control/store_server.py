@@ -22,7 +22,7 @@ from .. import handshake
 from ..errors import DistNetworkError
 from ..handshake import receive_exactly
 
-__all__ = ["StoreServer", "Table", "receive_fields", "send_fields", "swapped"]
+__all__ = ["StoreServer", "Table", "receive_fields", "send_fields"]
 
 _NEWCOMERS = 256  # connections that have not yet shown who they are, each for at most handshake.HELLO_S
 _BACKLOG = 1024
@@ -45,18 +45,6 @@ def receive_fields(connection: socket.socket) -> list[bytes]:
     return [receive_exactly(connection, n) for n in lengths]
 
 
-def swapped(table: dict[str, bytes], key: str, expected: bytes, desired: bytes) -> bytes:
-    """Put a value where the expected one is, or nothing, for b''; what is there then."""
-    now = table.get(key)
-    if now is None:
-        if expected:
-            return expected
-        table[key] = desired
-    elif now == expected:
-        table[key] = desired
-    return table[key]
-
-
 class Table(dict[str, bytes]):
     """Values by name, and queues of values. A key is there where it has a value, or a queue that is not empty."""
 
@@ -67,23 +55,49 @@ class Table(dict[str, bytes]):
         """The value of a key, b'' for a queue, None where it is not there."""
         return self.get(key, b"" if self._queues.get(key) else None)
 
-    def push(self, key: str, value: bytes) -> None:
-        """Put a value at the end of a queue."""
-        self._queues.setdefault(key, deque()).append(value)
+    def do(self, command: str, key: str = "", *values: bytes) -> list[bytes]:
+        """Carry out a command on a key.
 
-    def take(self, key: str) -> bytes | None:
-        """Remove the first value of a queue, and return it; None where there is none."""
+        `peek`, `pop` (of a queue's first value) and `delete` give one value, or none where the key is not there. `set`,
+        `append` (of bytes) and `push` (at a queue's end) give none. `add` gives the sum, `swap`, which puts the second value
+        where the first one is or nothing for b"", what is there then, `length` that of a queue, `keys` all keys.
+
+        Raises LookupError for another command or a missing value, ValueError where a number is none.
+        """
+        now = self.get(key)
+        if command == "peek":
+            return [] if (value := self.peek(key)) is None else [value]
+        if command == "keys":
+            return [name.encode() for name in self]
+        if command == "delete":
+            return [] if self.pop(key, None) is None else [b"1"]
+        if command == "length":
+            return [str(len(self._queues.get(key, ()))).encode()]
+        if command == "push":
+            self._queues.setdefault(key, deque()).append(values[0])
+            return []
+        if command == "pop":
+            return self._take(key)
+        if command == "swap":
+            expected, desired = values
+            if now == expected or (now is None and not expected):
+                self[key] = now = desired
+            return [expected if now is None else now]
+        if command not in ("set", "add", "append"):
+            raise LookupError(f"a store does not know the command {command[:20]!r}")
+        is_sum = command == "add"
+        value = str(int(now or b"0") + int(values[0])).encode() if is_sum else values[0]
+        self[key] = (now or b"") + value if command == "append" else value
+        return [value] if is_sum else []
+
+    def _take(self, key: str) -> list[bytes]:
         queue = self._queues.get(key)
         if not queue:
-            return None
+            return []
         value = queue.popleft()
         if not queue:
             del self._queues[key]
-        return value
-
-    def length(self, key: str) -> int:
-        """How many values a queue has."""
-        return len(self._queues.get(key, ()))
+        return [value]
 
 
 class _Client:
@@ -237,7 +251,7 @@ class StoreServer:
         if client.waits:
             self._stop_waiting(client)
         if client.will:
-            self._result("set", [client.will.encode(), b"1"])
+            self._change("set", client.will, b"1")
         if client.joining:
             reason = f"{handshake.named(client.who)} has ended before the group was made"
             self._lost.setdefault(client.joining, reason)
@@ -253,42 +267,20 @@ class StoreServer:
                 answer = []
             elif command == b"will":
                 answer, client.will = [], arguments[0].decode()
+            elif command == b"who":
+                answer = [json.dumps(self.who).encode()]
             else:
-                answer = self._result(command.decode(), arguments)
+                key, *values = arguments or [b""]
+                answer = self._change(command.decode(), key.decode(), *values)
         except (ValueError, LookupError) as error:  # a number that is none, a missing argument
             client.send([f"{type(error).__name__}: {error}".encode()])
             return
         client.send([b"", *answer])
 
-    def _result(self, command: str, arguments: list[bytes]) -> list[bytes]:
-        key, table = arguments[0].decode() if arguments else "", self._table
-        if command == "peek":
-            return [value] if (value := table.peek(key)) is not None else []
-        if command == "pop":
-            return [value] if (value := table.take(key)) is not None else []
-        if command == "length":
-            return [str(table.length(key)).encode()]
-        if command == "delete":
-            return [b"1"] if table.pop(key, None) is not None else []
-        if command == "who":
-            return [json.dumps(self.who).encode()]
-        if command == "keys":
-            return [k.encode() for k in table]
-        if command == "set":
-            answer, table[key] = [], arguments[1]
-        elif command == "add":
-            table[key] = str(int(table.get(key, b"0")) + int(arguments[1])).encode()
-            answer = [table[key]]
-        elif command == "append":
-            answer, table[key] = [], table.get(key, b"") + arguments[1]
-        elif command == "push":
-            answer = []
-            table.push(key, arguments[1])
-        elif command == "swap":
-            answer = [swapped(table, key, arguments[1], arguments[2])]
-        else:
-            raise LookupError(f"a store does not know the command {command[:20]!r}")
-        if key in self._waiting and table.peek(key) is not None:
+    def _change(self, command: str, key: str = "", *values: bytes) -> list[bytes]:
+        """Carry out a command, and tell those who wait for the key."""
+        answer = self._table.do(command, key, *values)
+        if key in self._waiting and self._table.peek(key) is not None:
             for client in self._waiting.pop(key):
                 self._end_wait(client, [b"", b"1"])
         return answer

@@ -193,7 +193,7 @@ class Averages:
         if self.unit.pieces == 1:
             part = self.group.all_reduce(key, rows[0], RedOpType.SUM)
         else:
-            part = self.group.reduce_scatter_arrays(key, rows, RedOpType.SUM, into)
+            part = self.group.reduce_scatter_arrays(key, rows, RedOpType.SUM, into, may_overwrite=True)
         if self.unit.replicas is not None:
             part = _sum(self.unit.replicas, part)
         if into is None or part is into:

@@ -14,7 +14,7 @@ from ..device_mesh import DeviceMesh, init_device_mesh
 from ..tensor._dtensor import DTensor
 from ._policies import MixedPrecisionPolicy, OffloadPolicy
 from ._state import State, states_of
-from ._unit import MANAGED, Member, RowUnit
+from ._unit import MANAGED, Member, RowUnit, members_of, own_modules
 
 __all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method"]
 
@@ -75,31 +75,10 @@ def fully_shard(
 
 
 def _members(modules: tuple[Module, ...], ignored: set[Parameter], policy: MixedPrecisionPolicy) -> list[Member]:
-    found: dict[int, Member] = {}
-    for root in modules:
-        for prefix, owner in _own_modules(root, ""):
-            for name, p in owner._parameters.items():
-                if p is None or p in ignored or isinstance(p, DTensor):
-                    continue
-                fqn = prefix + name
-                if id(p) in found:
-                    found[id(p)].places.append((owner, name))
-                    continue
-                _check(fqn, p)
-                kind = policy.param_dtype if policy.param_dtype is not None and p.is_floating_point() else p.dtype
-                found[id(p)] = Member(fqn, [(owner, name)], p, kind)
-                setattr(p, MANAGED, True)
-    return list(found.values())
-
-
-def _own_modules(module: Module, prefix: str) -> list[tuple[str, Module]]:
-    """The modules in one, with their names, without those that have a unit of their own."""
-    found, seen = [(prefix, module)], {id(module)}
-    for name, child in module._modules.items():
-        if child is not None and states_of.get(child) is None and id(child) not in seen:
-            seen.add(id(child))
-            found += _own_modules(child, f"{prefix}{name}.")
-    return list({id(m): (p, m) for p, m in reversed(found)}.values())[::-1]
+    """The parameters of modules, without those of modules in them that have a unit of their own."""
+    seen: set[Module] = set()
+    own = (pair for root in modules for pair in own_modules(root, lambda m: states_of.get(m) is not None, seen))
+    return members_of(own, lambda p: p in ignored or isinstance(p, DTensor), _check, policy.param_dtype)
 
 
 def _check(fqn: str, p: Parameter) -> None:

@@ -7,7 +7,7 @@ is given back. The gradients of the whole are averaged such that each process ge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from math import prod
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from ..tensor.placement_types import Replicate, Shard
 from ._averages import Averages
 from ._pages import Pages
 
-__all__ = ["MANAGED", "Member", "RowUnit", "Unit"]
+__all__ = ["MANAGED", "Member", "RowUnit", "Unit", "members_of", "own_modules"]
 
 MANAGED = "_fsdp_managed"  # the mark of parameters that a unit has
 _ALIGNED = 64  # bytes
@@ -58,6 +58,44 @@ class Member:
                 module._parameters[name] = parameter
             else:
                 setattr(module, name, parameter)
+
+
+def own_modules(
+    module: Module, is_left_out: Callable[[Module], bool], seen: set[Module], prefix: str = ""
+) -> Iterator[tuple[str, Module]]:
+    """A module and those in it, each once, with the prefixes of their names; without those that have a unit of their own, or are ignored."""
+    if module in seen or is_left_out(module):
+        return
+    seen.add(module)
+    yield prefix, module
+    for name, child in module._modules.items():
+        if child is not None:
+            yield from own_modules(child, is_left_out, seen, f"{prefix}{name}.")
+
+
+def members_of(
+    modules: Iterable[tuple[str, Module]],
+    left_alone: Callable[[Parameter], bool],
+    check: Callable[[str, Parameter], None],
+    dtype: DType | None,
+) -> list[Member]:
+    """The parameters that modules have themselves, which are marked from then on.
+
+    check: raises for one that cannot be spread, by its name. dtype: that of the whole floating-point ones, if it is another one.
+    """
+    found: dict[int, Member] = {}
+    for prefix, owner in modules:
+        for name, p in owner._parameters.items():
+            if p is None or left_alone(p):
+                continue
+            if id(p) in found:
+                found[id(p)].places.append((owner, name))
+                continue
+            check(prefix + name, p)
+            kind = dtype if dtype is not None and p.is_floating_point() else p.dtype
+            found[id(p)] = Member(prefix + name, [(owner, name)], p, kind)
+            setattr(p, MANAGED, True)
+    return list(found.values())
 
 
 class Unit:

@@ -23,7 +23,7 @@ from . import _flat_states as flat_states
 from ._flat_unit import FlatUnit
 from ._policies import MixedPrecisionPolicy
 from ._state import State, states_of
-from ._unit import MANAGED, Member
+from ._unit import MANAGED, Member, members_of, own_modules
 from .api import (
     BackwardPrefetch,
     CPUOffload,
@@ -564,36 +564,18 @@ def _policy(given: MixedPrecision | None, module: Module) -> MixedPrecisionPolic
 
 
 def _members(module: Module, ignored: set[Module], left_alone: set, policy: MixedPrecisionPolicy) -> list[Member]:
-    found: dict[int, Member] = {}
-    for name, owner in _own_modules(module, "", ignored):
-        for key, p in owner._parameters.items():
-            if p is None or p in left_alone:
-                continue
-            if id(p) in found:
-                found[id(p)].places.append((owner, key))
-                continue
-            if getattr(p, MANAGED, False):
-                raise ValueError(
-                    f"parameter {name + key!r} is that of another FullyShardedDataParallel as well: modules that share it have to "
-                    "be wrapped together"
-                )
-            if is_lazy(p) or p.device.type != "cpu":
-                raise NotImplementedError(
-                    f"FullyShardedDataParallel: parameter {name + key!r} has no values on the CPU"
-                )
-            kind = policy.param_dtype if policy.param_dtype is not None and p.is_floating_point() else p.dtype
-            found[id(p)] = Member(name + key, [(owner, key)], p, kind)
-            setattr(p, MANAGED, True)
-    return list(found.values())
+    own = own_modules(module, lambda m: m in ignored or isinstance(m, FullyShardedDataParallel), set())
+    return members_of(own, left_alone.__contains__, _check, policy.param_dtype)
 
 
-def _own_modules(module: Module, prefix: str, ignored: set[Module]) -> Iterator[tuple[str, Module]]:
-    if module in ignored or isinstance(module, FullyShardedDataParallel):
-        return
-    yield prefix, module
-    for name, child in module._modules.items():
-        if child is not None:
-            yield from _own_modules(child, f"{prefix}{name}.", ignored)
+def _check(name: str, p: Parameter) -> None:
+    if getattr(p, MANAGED, False):
+        raise ValueError(
+            f"parameter {name!r} is that of another FullyShardedDataParallel as well: modules that share it have to be wrapped "
+            "together"
+        )
+    if is_lazy(p) or p.device.type != "cpu":
+        raise NotImplementedError(f"FullyShardedDataParallel: parameter {name!r} has no values on the CPU")
 
 
 def _check_uniform(members: list[Member], uses_originals: bool) -> None:

@@ -22,7 +22,7 @@ from ..reduce_op import RedOpType, combine, in_place, joined, put_parts, scaled,
 from .host_sums import HostSums
 from .library import Library
 from .ring import RingSums
-from .shared_sums import LEAST_BYTES, SharedSums
+from .shared_sums import SharedSums
 from .waiting import Alarm, Watch
 
 __all__ = ["Wire"]
@@ -255,7 +255,7 @@ class Wire:
             array = np.array(array, order="C")
         if (
             op in _SUMS
-            and array.nbytes >= LEAST_BYTES
+            and SharedSums.takes(array.dtype, array.nbytes)
             and self._sum_by_memory(call, [array if array.ndim == 1 else array.reshape(-1)], factor)
         ):
             return self._shared(array, op)
@@ -281,7 +281,7 @@ class Wire:
         """The sums over all ranks of flat arrays of one type times `factor`, in their memory. They travel as one."""
         total_bytes = sum([array.nbytes for array in arrays])
         is_native = self.library.reduction(arrays[0].dtype, RedOpType.SUM) is not None
-        by_memory = not self.spans_hosts and is_native and total_bytes >= LEAST_BYTES
+        by_memory = not self.spans_hosts and is_native and SharedSums.takes(arrays[0].dtype, total_bytes)
         if not by_memory or not self._sum_by_memory(call, arrays, factor):
             put_parts(arrays, self.all_reduce(call, joined(arrays), RedOpType.SUM, factor))
 
@@ -327,15 +327,25 @@ class Wire:
         return self._shared(out, op) if self.rank == root else None
 
     def reduce_scatter(
-        self, call: Call, parts: list[np.ndarray], op: RedOpType, into: np.ndarray | None = None
+        self,
+        call: Call,
+        parts: list[np.ndarray],
+        op: RedOpType,
+        into: np.ndarray | None = None,
+        may_overwrite: bool = False,
     ) -> np.ndarray:
-        """The reduction, over all ranks, of their parts for this rank."""
+        """The reduction, over all ranks, of their parts for this rank. may_overwrite: the parts, which are flat and contiguous then."""
         own = parts[self.rank]
         native = self.library.reduction(own.dtype, op)
         if native is None:
             return combine(op, self._all_to_all(call, parts, [own] * self.size))
-        flat = joined(parts)
         out = np.empty(own.shape, own.dtype) if into is None else into
+        if may_overwrite and op in _SUMS and not self.spans_hosts:
+            by_memory = SharedSums.takes(own.dtype, sum([part.nbytes for part in parts]))
+            if by_memory and self._sum_by_memory(call, parts, 1.0):
+                np.copyto(out, self._shared(own, op))
+                return out
+        flat = joined(parts)
         counts, _ = self._table([part.size for part in parts])
         kind, operation = native
         self._do(

@@ -91,6 +91,7 @@ _ELEMENTWISE = frozenset(
         "zeros_like",
     ]
 )
+_OPS = {"sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "product": ReduceOp.PRODUCT, "min": ReduceOp.MIN, "max": ReduceOp.MAX}
 _MIXED = (
     "{} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling distributed "
     "operators!"
@@ -126,6 +127,7 @@ class DTensor(Tensor):
     """A part of a tensor that is spread over processes. `fully_shard`, `from_local` and `distribute_tensor` make them."""
 
     _local_tensor: Tensor
+    _total: tuple[Tensor, int, Tensor] | None = None  # of terms: this process's, its version, their reduction
     device_mesh: DeviceMesh
     placements: tuple[Placement, ...]
     data = property(lambda self: self.detach(), Tensor.data.fset)
@@ -152,9 +154,11 @@ class DTensor(Tensor):
     ) -> DTensor:  # fmt: skip
         """The tensor of which each process gives its part. It is not recorded for backward.
 
-        Raises NotImplementedError for layouts other than `Shard` and `Replicate`, for parts that require gradients.
+        With `Partial` each gives a term of it: the processes reduce the terms where the tensor is used, each time that it is used
+        after they have changed. Raises NotImplementedError for layouts other than `Shard`, `Replicate` and `Partial`, for parts
+        that require gradients.
         """
-        layout = _checked(device_mesh, placements, local_tensor.ndim)
+        layout = _checked(device_mesh, placements, local_tensor.ndim, of_terms=True)
         if local_tensor.requires_grad:
             raise NotImplementedError("DTensor.from_local: parts that require gradients are not implemented")
         if shape is None:
@@ -242,7 +246,12 @@ class DTensor(Tensor):
     # ------------------------------------------------------------------------------------------ checkpoints
 
     def _place(self) -> tuple[list[int], list[int]] | None:
-        """(offsets, sizes) of the part in the whole; None of one without elements."""
+        """(offsets, sizes) of the part in the whole; None of one without elements. Raises NotImplementedError for terms."""
+        if any(isinstance(placement, Partial) for placement in self.placements):
+            raise NotImplementedError(
+                f"a DTensor with placements {self.placements}, of which each process has a term, is not put into a checkpoint: "
+                "redistribute() it first"
+            )
         offsets, sizes = [0] * self.ndim, list(self.shape)
         for i, placement in _cuts(self.placements):
             group, dim = self.device_mesh.get_group(i), placement.dim
@@ -282,7 +291,10 @@ DTensor.__module__ = "torch.distributed.tensor"
 
 
 def _by_elements(func: Any, name: str, args: tuple, kwargs: dict[str, Any], written: bool) -> Any:
-    spread = [_settled(a) for a in args if isinstance(a, DTensor)]
+    if name in ("detach", "alias"):
+        return args[0]._like(args[0]._local_tensor)
+    given, args = args, tuple(_settled(a) if isinstance(a, DTensor) else a for a in args)
+    spread = [a for a in args if isinstance(a, DTensor)]
     like = next((t for t in spread if t.ndim), spread[0])
     for a in (*args, *kwargs.values()):
         if isinstance(a, DTensor):
@@ -293,35 +305,35 @@ def _by_elements(func: Any, name: str, args: tuple, kwargs: dict[str, Any], writ
                 )
         elif isinstance(a, Tensor) and a.ndim:
             raise RuntimeError(_MIXED.format(func))
-    parts = [_settled(a)._local_tensor if isinstance(a, DTensor) else a for a in args]
-    if name == "detach" or name == "alias":
-        return like._like(like._local_tensor)
+    parts = [a._local_tensor if isinstance(a, DTensor) else a for a in args]
     kwargs = {k: v for k, v in kwargs.items() if not (k == "layout" and v in (None, strided))}
     if name.startswith(("addcmul", "addcdiv")) and len(parts) > 3:
         kwargs["value"] = parts.pop()
     result = func(*parts, **kwargs)
-    if written:
-        return args[0]
-    return like._like(result)
+    if not written:
+        return like._like(result)
+    given[0]._local_tensor, given[0].placements = parts[0], args[0].placements
+    return given[0]
 
 
 def _settled(t: DTensor) -> DTensor:
-    """The tensor; of the processes' terms, their reduction."""
+    """The tensor; of the processes' terms, their reduction, which is kept as long as this process's term is not written."""
     terms = [(i, placement) for i, placement in enumerate(t.placements) if isinstance(placement, Partial)]
     if not terms:
         return t
-    total = t._local_tensor.clone()
-    for i, placement in terms:
-        total = _reduced(total, placement, t.device_mesh.get_group(i))
-    t._local_tensor = total
-    t.placements = tuple(Replicate() if isinstance(placement, Partial) else placement for placement in t.placements)
-    return t
+    if t._total is None or t._total[0] is not t._local_tensor or t._total[1] != t._local_tensor._version:
+        total = t._local_tensor.clone()
+        for i, placement in terms:
+            total = _reduced(total, placement, t.device_mesh.get_group(i))
+        t._total = t._local_tensor, t._local_tensor._version, total
+    layout = tuple(Replicate() if isinstance(placement, Partial) else placement for placement in t.placements)
+    return DTensor._make(t._total[2].clone(), t.device_mesh, layout, t.shape)  # a copy: programs may write into it
 
 
 def _reduced(total: Tensor, placement: Partial, group: Any) -> Tensor:
     """The reduction of a group's terms, which may be in the memory of this process's."""
     if not isinstance(placement, _NormPartial):
-        all_reduce(total, getattr(ReduceOp, placement.reduce_op.upper()), group)
+        all_reduce(total, _OPS[placement.reduce_op], group)
         return total
     p = placement.norm_type
     if abs(p) == float("inf"):
@@ -343,7 +355,7 @@ def _norm(func: Any, x: DTensor, ord: float = 2, dim: Any = None, keepdim: bool 
     if dim is not None or keepdim or (p == 0):
         raise NotImplementedError("norms of DTensors are implemented of all elements, of an order other than 0")
     if any(isinstance(known, Partial) and getattr(known, "norm_type", None) != p for known in x.placements):
-        _settled(x)  # terms of a sum, or of another norm
+        x = _settled(x)  # terms of a sum, or of another norm
     local = x._local_tensor
     if local.numel() or p not in (float("inf"), -float("inf")):
         local = func(local, ord, **kwargs)
@@ -373,13 +385,15 @@ def _stack(func: Any, tensors: list[Any], dim: int = 0) -> DTensor:
 def _sum(func: Any, x: DTensor, *args: Any, **kwargs: Any) -> DTensor:
     if args or kwargs:
         raise NotImplementedError("sums of DTensors are implemented of all elements alone")
+    x = _settled(x)
     return DTensor._make(func(x._local_tensor), x.device_mesh, _with_terms(x.placements, Partial()), ())
 
 
 def _mean(func: Any, x: DTensor, *args: Any, **kwargs: Any) -> DTensor:
     if args or kwargs:
         raise NotImplementedError("means of DTensors are implemented of all elements alone")
-    if not _cuts(_settled(x).placements):
+    x = _settled(x)
+    if not _cuts(x.placements):
         return DTensor._make(func(x._local_tensor), x.device_mesh, x.placements, ())
     return DTensor._make(x._local_tensor.sum() / x.numel(), x.device_mesh, _with_terms(x.placements, Partial()), ())
 
@@ -388,7 +402,8 @@ def _all_or_any(func: Any, x: DTensor, *args: Any, **kwargs: Any) -> DTensor:
     name = func.overloadpacket.__name__
     if args or kwargs:
         raise NotImplementedError(f"{name}() of DTensors is implemented of all elements alone")
-    layout = _with_terms(_settled(x).placements, Partial("min" if name == "all" else "max"))
+    x = _settled(x)
+    layout = _with_terms(x.placements, Partial("min" if name == "all" else "max"))
     return DTensor._make(func(x._local_tensor), x.device_mesh, layout, ())
 
 
@@ -484,24 +499,30 @@ def _cut(
     return part.clone(memory_format=contiguous_format) if cuts else part
 
 
-def _checked(mesh: DeviceMesh, placements: Any, ndim: int) -> tuple[Placement, ...]:
-    """The layouts for each dimension of the mesh; by default whole."""
+def _checked(mesh: DeviceMesh, placements: Any, ndim: int, of_terms: bool = False) -> tuple[Placement, ...]:
+    """The layouts for each dimension of the mesh; by default whole. of_terms: whether `Partial` is one."""
     placements = placements or [Replicate()] * mesh.ndim
     if len(placements) != mesh.ndim:
         raise ValueError(
             f"`placements` must have the same length as `device_mesh.ndim`! Found placements length: {len(placements)}, "
             f"and device_mesh.ndim: {mesh.ndim}."
         )
-    return tuple(_checked_one(placement, ndim) for placement in placements)
+    return tuple(_checked_one(placement, ndim, of_terms) for placement in placements)
 
 
-def _checked_one(placement: Placement, ndim: int) -> Placement:
+def _checked_one(placement: Placement, ndim: int, of_terms: bool) -> Placement:
     if isinstance(placement, Shard):
         if not -ndim <= placement.dim < ndim:
             raise IndexError(f"DTensor: a tensor of {ndim} dimensions has no dimension {placement.dim} to be cut along")
         return Shard(placement.dim % ndim)
+    if type(placement) is Partial and of_terms:
+        if placement.reduce_op not in _OPS:
+            raise NotImplementedError(
+                f"DTensor: of reductions {', '.join(_OPS)} are implemented, not {placement.reduce_op!r}"
+            )
+        return placement
     if not isinstance(placement, Replicate):
-        raise NotImplementedError(f"DTensor: of layouts Shard and Replicate are implemented, not {placement}")
+        raise NotImplementedError(f"DTensor: of layouts Shard and Replicate are implemented here, not {placement!r}")
     return placement
 
 
