@@ -97,7 +97,9 @@ def _custom_passes(backend: str | None) -> Callable | None:
     if backend not in ("inductor", "rushlight", None):
         return None
     assert namespace.value is not None
-    if f"{namespace.value.__name__}.torch._inductor.config" not in sys.modules:  # nothing was set: it is not loaded for this
+    if (
+        f"{namespace.value.__name__}.torch._inductor.config" not in sys.modules
+    ):  # nothing was set: it is not loaded for this
         return None
     return namespace.value._inductor.custom_passes.backend()
 

@@ -14,7 +14,7 @@ from ..ir import scalar_ops
 from ..ir.expression import Expr, load
 from ..ir.graph import Graph, Loop, Node, Reduce, Ref, Store, Value
 
-_DEAR = 8  # what a part costs at least: a load takes its place
+_COST = 8  # what a part costs at least: a load takes its place
 _REPEATED = 8  # times at least
 
 
@@ -85,7 +85,7 @@ class _Parts:
 
     def _pays(self, x: Expr) -> bool:
         axes, space = self.axes[id(x)], self.node.space
-        if not x.args or self.innermost not in axes or self.costs[id(x)] < _DEAR:
+        if not x.args or self.innermost not in axes or self.costs[id(x)] < _COST:
             return False
         return prod(space[i] for i in axes) * _REPEATED <= prod(space)
 
