@@ -6,6 +6,7 @@ to something else since is left out, and so is a number or text that is its para
 
 from __future__ import annotations
 
+import builtins
 import dis
 import inspect
 import re
@@ -87,7 +88,8 @@ def _name_of(frame: FrameType) -> str:
         return (first if isinstance(first, type) else type(first)).__name__
     if name in _NAMES:
         return _NAMES[name]
-    if name.endswith("_") and not _is_listed(name, frame.f_code.co_filename):
+    is_pythons = vars(builtins).get(name[:-1]) is not None or not _is_listed(name, frame.f_code.co_filename)
+    if name.endswith("_") and is_pythons and not _is_method(name):
         name = name[:-1]  # of functions that are named as one of Python's
     if (
         name in _INTERNAL
@@ -104,10 +106,12 @@ def _is_listed(name: str, file: str) -> bool:
     package = __name__.partition(".")[0]
     if not _OPERATORS.search(file[file.rfind(package) :]) or name.startswith("__"):
         return True
-    return any(
-        callable(vars(place).get(name))
-        for place in (sys.modules[package], sys.modules[package + ".core.tensor.tensor"].Tensor)
-    )
+    return callable(vars(sys.modules[package]).get(name)) or _is_method(name)
+
+
+def _is_method(name: str) -> bool:
+    package = __name__.partition(".")[0]
+    return callable(vars(sys.modules[package + ".core.tensor.tensor"].Tensor).get(name))
 
 
 def _arguments(frame: FrameType, as_given: bool = True) -> dict[str, Any]:
