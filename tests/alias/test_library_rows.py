@@ -142,15 +142,15 @@ def test_every_module_of_torch_can_be_imported(program):
 def test_what_a_module_lacks_refuses_at_its_use(program):
     text = """
         from torch._inductor.codegen.cpp import CppKernel
-        from torch._dynamo.utils import counters, is_compile_supported
-        for use in (CppKernel, is_compile_supported, lambda: counters["stats"]):
+        from torch._dynamo.utils import graph_break_dup_warning_checker, is_compile_supported
+        for use in (CppKernel, is_compile_supported, lambda: graph_break_dup_warning_checker["stats"]):
             try: print("worked", use())
             except NotImplementedError as error: print(error)
         """
     assert program.prints(dedent(text)).splitlines() == [
         "Rushlight does not have torch._inductor.codegen.cpp.CppKernel",
         "Rushlight does not have torch._dynamo.utils.is_compile_supported",
-        "Rushlight does not have torch._dynamo.utils.counters (nearest: torch.outer)",
+        "Rushlight does not have torch._dynamo.utils.graph_break_dup_warning_checker",
     ]
 
 

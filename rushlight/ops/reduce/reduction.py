@@ -423,8 +423,9 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, kee
     if dim is None and dtype is None and not keepdim:
         result = _mean_all(input)
     else:
-        if (dtype or input.dtype).category < 2:
-            raise _no_mean_of(dtype or input.dtype, "Input" if dtype is None else "Optional")
+        of = input.dtype if dtype is None else dtypes.of_argument(dtype)
+        if isinstance(of, dtypes.dtype) and of.category < 2:
+            raise _no_mean_of(of, "Input" if dtype is None else "Optional")
         result = _mean_dim(input, dim, keepdim, dtype)
     if out is None:
         return result

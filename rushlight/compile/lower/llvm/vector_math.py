@@ -537,8 +537,8 @@ def _in_registers(b: Builder, x: Val, lanes: int, function: Callable[[Builder, V
         y = function(b, wide)
         return b.shuffle(y, y, range(x.lanes))
     half = x.lanes // 2
-    parts = [_in_registers(b, b.shuffle(x, x, range(i, i + half)), lanes, function) for i in (0, half)]
-    return b.shuffle(*parts, range(x.lanes))
+    low, high = (_in_registers(b, b.shuffle(x, x, range(i, i + half)), lanes, function) for i in (0, half))
+    return b.shuffle(low, high, range(x.lanes))
 
 
 def _erf_by_tables(b: Builder, x: Val) -> Val:
