@@ -95,11 +95,9 @@ def test_memory_of_what_is_written_in_place():
     with profile(profile_memory=True) as p:
         a.add_(1)
         a.mul(2).sum()
-    assert {e.key: e.self_cpu_memory_usage for e in p.key_averages() if e.self_cpu_memory_usage} == {
-        "aten::mul": 2400,
-        "aten::sum": 4,
-        "[memory]": -2400,
-    }
+    used = {e.key: e.self_cpu_memory_usage for e in p.key_averages() if e.self_cpu_memory_usage}
+    assert used.pop("[memory]") in (-2400, -2404)  # where the sum is one of NumPy's numbers its end is not seen
+    assert used == {"aten::mul": 2400, "aten::sum": 4}
 
 
 def test_memory_that_is_freed_is_subtracted_where_that_happens():
