@@ -61,6 +61,15 @@ def test_what_generated_code_shares_or_repeats_little_remains():
         assert _hoisted(node, x, v) == [node]
 
 
+def test_the_two_zeros_are_not_one():
+    x, v, root = _scaled(40, 6, 1)
+    signs = [apply("copysign", apply("abs", root), const(zero, F32)) for zero in (0.0, -0.0)]
+    out = [Value((40, 6), F32) for _ in signs]
+    node = Loop((40, 6), [Store(value.ref(), e) for value, e in zip(out, signs, strict=True)])
+    memory = _run(_hoisted(node, x, v), x, v)
+    assert not np.signbit(memory[out[0]]).any() and np.signbit(memory[out[1]]).all()
+
+
 def test_a_cheap_part_remains():
     x, v, _ = _scaled(40, 6, 1)
     along = v.ref()._replace(shape=(40, 6), strides=(0, 1))

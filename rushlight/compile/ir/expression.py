@@ -78,6 +78,20 @@ class Expr:
         return f"{self.op}({self.data!r} at {args})" if self.op == "gather" else f"{self.op}({args})"
 
 
+class Sharing:
+    """Makes equal expressions one object, also those of different stores. 0.0 and -0.0 are two."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple, Expr] = {}
+
+    def __call__(self, expr: Expr) -> Expr:
+        return expr.rebuild(self._first)
+
+    def _first(self, e: Expr) -> Expr:
+        data = e.data.tobytes() if e.op == "const" else e.data
+        return self.known.setdefault((e.op, tuple(map(id, e.args)), e.dtype, data), e)
+
+
 def const(value: Any, dtype: Any) -> Expr:
     """A number, rounded to `dtype`."""
     return Expr("const", (), dtype, np.asarray(value).astype(dtype)[()])

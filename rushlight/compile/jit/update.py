@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ir.expression import Expr, apply, cast, const, load
+from ..ir.expression import Expr, Sharing, apply, cast, const, load
 from ..ir.graph import Value
 from ..ir.scalar_ops import SCALAR_OPS
 from .options import is_number
@@ -101,7 +101,7 @@ def trace(update: Callable, kinds: Sequence[tuple[Any, bool] | None], options: d
     roles = tuple(Role(v, v in counters) for v in values if v is not None)
     share = Sharing()
     guards = tuple((share(condition), outcome) for condition, outcome in tracer.guards.values())
-    return Update(roles, tracer.options, guards, share.tree(tree))
+    return Update(roles, tracer.options, guards, _shared(share, tree))
 
 
 class _Tracer:
@@ -164,23 +164,10 @@ class _Tracer:
         return self.outcomes[position] if position < len(self.outcomes) else True
 
 
-class Sharing:
-    """Makes equal expressions one object, also those of different leaves."""
-
-    def __init__(self) -> None:
-        self.known: dict[tuple, Expr] = {}
-
-    def __call__(self, expr: Expr) -> Expr:
-        return expr.rebuild(self._first)
-
-    def _first(self, e: Expr) -> Expr:
-        data = e.data.tobytes() if e.op == "const" else e.data
-        return self.known.setdefault((e.op, tuple(map(id, e.args)), e.dtype, data), e)
-
-    def tree(self, tree: Tree) -> Tree:
-        if isinstance(tree, Leaf):
-            return Leaf({role: self(expr) for role, expr in tree.stores.items()})
-        return Branch(self(tree.condition), self.tree(tree.yes), self.tree(tree.no))
+def _shared(share: Sharing, tree: Tree) -> Tree:
+    if isinstance(tree, Leaf):
+        return Leaf({role: share(expr) for role, expr in tree.stores.items()})
+    return Branch(share(tree.condition), _shared(share, tree.yes), _shared(share, tree.no))
 
 
 def _leaves(tree: Tree) -> list[Leaf]:

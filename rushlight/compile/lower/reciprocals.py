@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..ir.expression import Expr, apply, cast, const
+from ..ir.expression import Expr, Sharing, apply, cast, const
 from ..ir.graph import Value
-from ..jit.update import Branch, Leaf, Sharing, Tree, Update
+from ..jit.update import Branch, Leaf, Tree, Update
 
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 

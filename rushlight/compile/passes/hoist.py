@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import prod
 
 from ..ir import scalar_ops
-from ..ir.expression import Expr, load
+from ..ir.expression import Expr, Sharing, load
 from ..ir.graph import Graph, Loop, Node, Reduce, Ref, Store, Value
 
 _COST = 8  # what a part costs at least: a load takes its place
@@ -44,7 +44,8 @@ class _Parts:
         node = self.node
         if self.innermost is None:
             return node
-        exprs = _shared([s.expr for s in node.stores] if isinstance(node, Loop) else [node.expr])
+        share = Sharing()
+        exprs = [share(s.expr) for s in node.stores] if isinstance(node, Loop) else [share(node.expr)]
         wanted = {id(x): x for e in exprs for x in self._largest(e)}
         if not wanted:
             return node
@@ -119,21 +120,6 @@ def _innermost(node: Loop | Reduce) -> int | None:
         if len(ref.shape) == len(node.space) and long:
             return min(long, key=lambda i: ref.strides[i])
     return None
-
-
-def _shared(exprs: list[Expr]) -> list[Expr]:
-    """The expressions with one object for all parts that are the same."""
-    known: dict[tuple, Expr] = {}
-    new: dict[int, Expr] = {}
-    for e in exprs:
-        for x in e.walk():
-            args = tuple(new[id(a)] for a in x.args)
-            key = x.op, x.dtype, x.data, *map(id, args)
-            found = known.get(key)
-            if found is None:
-                found = known[key] = x if args == x.args else Expr(x.op, args, x.dtype, x.data)
-            new[id(x)] = found
-    return [new[id(e)] for e in exprs]
 
 
 def _replaced(e: Expr, loads: dict[int, Expr]) -> Expr:
