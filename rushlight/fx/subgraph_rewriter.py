@@ -33,7 +33,7 @@ def replace_pattern(
     result = wanted.output_node().args[0]
     for node in list(gm.graph.nodes):
         known: dict[Node, Any] = {}
-        if not _matches(result, node, known, set(wanted.nodes)):
+        if not matches(result, node, known):
             continue
         inside = {v for k, v in known.items() if k.op != "placeholder" and isinstance(v, Node)}
         if inside & taken or any(u not in inside for n in inside - {node} for u in n.users):
@@ -50,25 +50,43 @@ def _graph_of(pattern: Callable | GraphModule) -> Graph:
     return pattern.graph if isinstance(pattern, GraphModule) else symbolic_trace(pattern).graph
 
 
-def _matches(wanted: Any, given: Any, known: dict[Node, Any], pattern: set[Node]) -> bool:
+def _target(node: Node) -> Any:
+    return node.target
+
+
+def _equal(wanted: Any, given: Any) -> bool:
+    return type(wanted) is type(given) and wanted == given
+
+
+def matches(
+    wanted: Any,
+    given: Any,
+    known: dict[Node, Any],
+    called: Callable[[Node], Any] = _target,
+    equal: Callable[[Any, Any], bool] = _equal,
+) -> bool:
+    """Whether a part of a pattern is a part of a graph.
+
+    known: what the pattern's nodes are there, as found so far. called: what of a node has to be the same; equal: compares what
+    is no node.
+    """
+    if isinstance(wanted, (tuple, list)) and isinstance(given, (tuple, list)):
+        same = len(wanted) == len(given)
+        return same and all(matches(w, g, known, called, equal) for w, g in zip(wanted, given, strict=True))
     if not isinstance(wanted, Node):
-        if isinstance(wanted, (tuple, list)) and isinstance(given, (tuple, list)):
-            return len(wanted) == len(given) and all(
-                _matches(w, g, known, pattern) for w, g in zip(wanted, given, strict=True)
-            )
-        return not isinstance(given, Node) and type(wanted) is type(given) and wanted == given
+        return not isinstance(given, Node) and equal(wanted, given)
     if wanted in known:
         return known[wanted] is given
     if wanted.op == "placeholder":
         known[wanted] = given
         return True
-    if not isinstance(given, Node) or (wanted.op, wanted.target) != (given.op, given.target):
+    if not isinstance(given, Node) or (wanted.op, called(wanted)) != (given.op, called(given)):
         return False
     if len(wanted.args) != len(given.args) or wanted.kwargs.keys() != given.kwargs.keys():
         return False
     known[wanted] = given
     pairs = [*zip(wanted.args, given.args, strict=True), *((v, given.kwargs[k]) for k, v in wanted.kwargs.items())]
-    return all(_matches(w, g, known, pattern) for w, g in pairs)
+    return all(matches(w, g, known, called, equal) for w, g in pairs)
 
 
 def _replace(graph: Graph, match: Match, wanted: Graph, new: Graph) -> None:

@@ -8,12 +8,14 @@ pattern and place are compared whole, with the pattern traced once more for tens
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...core.dispatch.mode import no_grad
 from ...core.tensor.tensor import Tensor
 from ...fx import Graph, GraphModule, Node
+from ...fx.subgraph_rewriter import matches
 from ...ops.creation.filled import zeros
 from .._dynamo.utils import count
 from .._functorch.proxy_tensor import make_fx
@@ -104,31 +106,11 @@ def _ends_alike(pattern: Graph, node: Node, known: dict[Node, Any], is_exact: bo
     result = pattern.output_node().args[0]
     if isinstance(result, (tuple, list)) and len(result) == 1:
         result = result[0]
-    return isinstance(result, Node) and _alike(result, node, known, is_exact)
+    return isinstance(result, Node) and matches(result, node, known, _function, operator.eq if is_exact else _alike)
 
 
-def _alike(wanted: Any, given: Any, known: dict[Node, Any], is_exact: bool) -> bool:
-    """Whether a part of the pattern is a part of the graph. known: what its nodes are there, as found so far."""
-    if isinstance(wanted, (tuple, list)) and isinstance(given, (tuple, list)):
-        same = len(wanted) == len(given)
-        return same and all(_alike(w, g, known, is_exact) for w, g in zip(wanted, given, strict=True))
-    if not isinstance(wanted, Node):
-        if isinstance(given, Node):
-            return False
-        both = type(wanted), type(given)
-        return wanted == given if is_exact or not set(both) <= {int, float, bool} else True
-    if wanted in known:
-        return known[wanted] is given
-    if wanted.op == "placeholder":
-        known[wanted] = given
-        return True
-    if not isinstance(given, Node) or (wanted.op, _function(wanted)) != (given.op, _function(given)):
-        return False
-    if len(wanted.args) != len(given.args) or wanted.kwargs.keys() != given.kwargs.keys():
-        return False
-    known[wanted] = given
-    pairs = [*zip(wanted.args, given.args, strict=True), *((v, given.kwargs[k]) for k, v in wanted.kwargs.items())]
-    return all(_alike(w, g, known, is_exact) for w, g in pairs)
+def _alike(wanted: Any, given: Any) -> bool:
+    return {type(wanted), type(given)} <= {int, float, bool} or wanted == given
 
 
 def _function(node: Node) -> Any:
